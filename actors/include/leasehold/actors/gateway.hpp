@@ -1,0 +1,150 @@
+// The way into the coordinator from outside its actors: what sessions and the HTTP API call. One
+// gateway per thread; its calls are made on that thread and their replies come back on it, after the
+// commit that makes them true. No call blocks or throws.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/actors/job.hpp"
+#include "leasehold/actors/store.hpp"
+#include "leasehold/protocol/codec.hpp"
+#include "leasehold/protocol/event.hpp"
+#include "leasehold/protocol/frame.hpp"
+#include "leasehold/protocol/reason.hpp"
+
+namespace leasehold::actors {
+
+enum class role : std::uint8_t { worker, client, operator_, auditor };
+
+/// Who is speaking: from the principals file, by credential.
+struct principal {
+  std::string name;
+  protocol::tenant_id tenant;
+  std::vector<role> roles;
+  std::vector<std::string> queues;  ///< that it may use; "*" for all
+  std::vector<std::string> programs;
+  std::int64_t max_leases = 10000;      ///< held at once over all its sessions
+  std::int64_t requests_per_second = 0; ///< 0: no limit
+
+  [[nodiscard]] bool has(role wanted) const;
+  [[nodiscard]] bool may_use_queue(std::string_view queue) const;
+};
+
+/// Where a session's answers go; implemented by the socket. Called on the session's thread only.
+class outbound {
+ public:
+  virtual ~outbound() = default;
+  /// Queues frames as one message. Past the session's bound the socket closes itself with 4002.
+  virtual void send(std::span<const protocol::coordinator_frame> frames) = 0;
+  virtual void close(protocol::close_code code, std::string_view why) = 0;
+  /// True: stop reading until called with false (too many frames in flight).
+  virtual void pause_reading(bool paused) = 0;
+};
+
+using session_id = std::int64_t;  ///< unique in the process; the session's epoch
+
+/// The answer to an operation.
+struct answer {
+  protocol::decision decision = protocol::decision::rejected;
+  protocol::reason reason = protocol::reason::none;
+  std::optional<job_view> job;  ///< where the caller may see it
+  protocol::duration retry_after;
+  bool created = false;         ///< a new job: 201
+};
+
+struct submit_request {
+  protocol::tenant_id tenant;
+  std::optional<protocol::job_id> job;  ///< else made
+  job_spec spec;
+};
+
+struct job_filter {
+  protocol::tenant_id tenant;
+  std::optional<std::string> queue;
+  std::optional<protocol::lease_state> state;
+  protocol::labels labels;
+};
+
+struct job_page {
+  std::vector<job_view> jobs;  ///< ordered by job id
+  std::string next;            ///< page token; empty at the end
+};
+
+struct worker_view {
+  protocol::tenant_id tenant;
+  protocol::holder holder;
+  session_id epoch = 0;
+  std::string client;
+  std::map<std::string, std::int64_t> slots;  ///< by queue
+  std::map<std::string, std::int64_t> held;
+  protocol::instant connected_at;
+};
+
+struct queue_view {
+  protocol::tenant_id tenant;
+  std::string queue;
+  std::int64_t ready = 0;    ///< may be offered now
+  std::int64_t waiting = 0;  ///< for not_before or a backoff
+  std::int64_t offered = 0;  ///< offered or being offered
+  std::int64_t held = 0;     ///< live
+  std::int64_t workers = 0;
+  std::int64_t free_slots = 0;
+  protocol::instant oldest;  ///< when the oldest ready job was submitted; 0: none
+  std::int64_t limit = 0;    ///< most live leases; 0: none
+};
+
+/// Why a job is not offered now, in one word and one sentence.
+struct why_view {
+  job_view job;
+  std::string word;      ///< settled, held, not_before, backoff, frozen, unresolved, no_worker, no_matching_labels, no_credit, queue_limit, behind
+  std::string sentence;
+};
+
+class gateway {
+ public:
+  virtual ~gateway() = default;
+
+  // ---- worker sessions
+  virtual session_id open_session(const principal& who, std::shared_ptr<outbound> sink) = 0;
+  /// All frames of one message, with the one stamp of its ingress.
+  virtual void deliver(session_id session, protocol::decoded_message<protocol::worker_frame> message,
+                       protocol::instant ingress) = 0;
+  virtual void close_session(session_id session) = 0;
+
+  // ---- operations
+  virtual void submit(submit_request what, std::function<void(answer)> reply) = 0;
+  /// cancel, revoke, resolve, reconcile.
+  virtual void operate(protocol::lease_key key, protocol::event what,
+                       std::function<void(answer)> reply) = 0;
+
+  // ---- queries; nothing when unknown in that tenant
+  virtual void find_job(protocol::lease_key key, std::function<void(std::optional<job_view>)> reply) = 0;
+  /// As find_job, but only once the job is settled or `until` has come.
+  virtual void await_settled(protocol::lease_key key, protocol::instant until,
+                             std::function<void(std::optional<job_view>)> reply) = 0;
+  virtual void list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
+                         std::function<void(job_page)> reply) = 0;
+  virtual void why(protocol::lease_key key, std::function<void(std::optional<why_view>)> reply) = 0;
+  virtual void workers(protocol::tenant_id tenant, std::function<void(std::vector<worker_view>)> reply) = 0;
+  virtual void queues(protocol::tenant_id tenant, std::function<void(std::vector<queue_view>)> reply) = 0;
+
+  // ---- committed rows, live. `on_rows` hears of new durable rows up to `last`; it reads them from the
+  // store itself, at its own pace (http_api's event reader).
+  virtual std::int64_t watch(std::function<void(protocol::row_number last)> on_rows) = 0;
+  virtual void unwatch(std::int64_t watch) = 0;
+
+  virtual protocol::instant now() const = 0;
+};
+
+/// Counters that the server exports; updated by the actors, read by anybody.
+struct counters;
+
+}  // namespace leasehold::actors

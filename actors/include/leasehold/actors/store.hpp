@@ -1,0 +1,135 @@
+// The store port: what the actors ask of a database. SQLite and PostgreSQL implement it in src/store;
+// both pass one conformance suite.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "leasehold/protocol/evidence.hpp"
+
+namespace leasehold::actors {
+
+using chain_hash = std::array<std::byte, 32>;
+
+/// Ties the coordinator's clock to the machine's, stored with each batch (protocol.md 3).
+struct clock_anchor {
+  std::string boot_id;
+  std::int64_t boottime_ms = 0;
+  std::int64_t wall_ms = 0;
+  protocol::instant coordinator_time;
+  friend bool operator==(const clock_anchor&, const clock_anchor&) = default;
+};
+
+/// What one durable commit carries: the encoded row groups of everything that waited, in order.
+struct batch {
+  std::vector<std::string> groups;  ///< row_group::bytes of each
+  std::int64_t rows = 0;
+  clock_anchor anchor;
+};
+
+/// A batch as it stands in the log.
+struct stored_batch {
+  protocol::row_number first_row;
+  protocol::row_number last_row;
+  std::int64_t format = 0;
+  std::string rows;
+  chain_hash chain{};  ///< over the hash before and this batch
+  clock_anchor anchor;
+};
+
+/// Where the log ends: what `leasehold head` prints.
+struct log_head {
+  protocol::row_number last_row;
+  chain_hash chain{};
+  friend bool operator==(const log_head&, const log_head&) = default;
+};
+
+/// Something outside is broken: disk, file, database. Not a decision.
+struct store_error {
+  enum class kind : std::uint8_t {
+    busy,     ///< somebody else has the lock; may pass
+    full,     ///< no space
+    io,       ///< reading or writing failed
+    corrupt,  ///< the content is not what was written
+    foreign,  ///< not a Leasehold store, or a newer one
+    taken,    ///< another coordinator has the store
+    fatal,    ///< an fsync failed: the process must stop and recover
+  };
+  kind what = kind::io;
+  std::string sentence;  ///< what, where, and the way out
+};
+
+template <class T>
+using store_result = std::variant<T, store_error>;
+
+struct committed {
+  protocol::row_number first_row;
+  log_head head;
+};
+
+/// A record as a checkpoint keeps it.
+struct checkpoint_entry {
+  protocol::lease_key key;
+  protocol::fold::lease_image image;
+};
+
+/// A bounded slice of the checkpoint: records as of `upto`, which becomes durable with the last slice.
+struct checkpoint_slice {
+  std::vector<checkpoint_entry> changed;
+  std::vector<protocol::lease_key> forgotten;
+  protocol::row_number upto;
+  bool last = false;
+};
+
+/// All that a start needs: the checkpoint, and the rows after it through `on_batch`.
+struct recovered_head {
+  log_head head;
+  protocol::row_number checkpoint;  ///< records are as of this row
+  std::optional<clock_anchor> anchor;
+  std::string store_id;             ///< 32 hex digits, made with the store
+  std::int64_t shards = 64;
+};
+
+class store {
+ public:
+  virtual ~store() = default;
+
+  /// Reads policies and records of the checkpoint, then the batches after it, in order. Called once,
+  /// before anything else, on the caller's thread. A broken chain or row is an error that names it.
+  virtual store_result<recovered_head> recover(
+      const std::function<void(checkpoint_entry&&)>& on_record,
+      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
+      const std::function<void(stored_batch&&)>& on_batch) = 0;
+
+  /// Makes a batch durable on the store's own writer thread, then calls `done` there. Batches become
+  /// durable in the order of the calls. After a failure nothing of the batch is in the log.
+  virtual void commit(batch what, std::function<void(store_result<committed>)> done) = 0;
+
+  /// Writes a slice of the checkpoint when no commit waits; `done` on the writer thread.
+  virtual void checkpoint(checkpoint_slice slice, std::function<void(store_result<bool>)> done) = 0;
+
+  /// Evidence, for readers: any thread, each call a consistent view of what is durable.
+  /// The newest first: walks prev_row from `newest` for at most `limit` rows.
+  virtual store_result<std::vector<protocol::stored_row>> rows_of_lease(
+      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit) = 0;
+  /// The rows from `from` on, in order, at most `limit`.
+  virtual store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
+                                                                    std::size_t limit) = 0;
+  /// The batches from the one that holds `from` on, in order, at most `limit`.
+  virtual store_result<std::vector<stored_batch>> batches_from(protocol::row_number from,
+                                                               std::size_t limit) = 0;
+  virtual store_result<log_head> head() = 0;
+};
+
+/// The chain's next value: SHA-256 over the hash before, the row range, the anchor and the rows.
+chain_hash next_chain(const chain_hash& before, const stored_batch& what);
+
+}  // namespace leasehold::actors

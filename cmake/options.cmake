@@ -1,0 +1,39 @@
+# Build options, compiler flags and the defaults that only a top-level build sets.
+include(CMakeDependentOption)
+option(LEASEHOLD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(LEASEHOLD_WERROR "Treat warnings in our targets as errors" OFF)
+set(LEASEHOLD_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
+  find_program(LEASEHOLD_CCACHE ccache)
+  if(LEASEHOLD_CCACHE)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${LEASEHOLD_CCACHE})
+  endif()
+  find_program(LEASEHOLD_MOLD mold)
+  if(LEASEHOLD_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()
+
+if(LEASEHOLD_SANITIZE)
+  add_compile_options(-fsanitize=${LEASEHOLD_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${LEASEHOLD_SANITIZE})
+  if(LEASEHOLD_SANITIZE MATCHES undefined)
+    # CAF 0.17 binds references to null in init_fun_factory.hpp; its RTTI is not exported either.
+    add_compile_options(-fno-sanitize=null,vptr -fno-sanitize-recover=undefined)
+  endif()
+endif()
+
+# Flags of our own targets; links PRIVATE, so that a consumer never inherits them.
+add_library(leasehold_warnings INTERFACE)
+target_compile_options(leasehold_warnings INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${LEASEHOLD_WERROR}>:-Werror>)
+
+# Makes a target one of ours: warnings on, and an alias under leasehold::.
+function(leasehold_own target)
+  target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:leasehold_warnings>)
+endfunction()

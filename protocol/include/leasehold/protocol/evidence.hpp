@@ -1,0 +1,169 @@
+// Evidence rows: how they are stored (compact), shown (columns) and folded back into records.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "leasehold/protocol/event.hpp"
+#include "leasehold/protocol/policy.hpp"
+#include "leasehold/protocol/reason.hpp"
+#include "leasehold/protocol/record.hpp"
+#include "leasehold/protocol/rules.hpp"
+#include "leasehold/protocol/units.hpp"
+
+namespace leasehold::protocol {
+
+using tenant_id = text_id<struct tenant_id_tag>;
+
+/// Names a lease in the whole store.
+struct lease_key {
+  tenant_id tenant;
+  lease_id lease;
+  friend auto operator<=>(const lease_key&, const lease_key&) = default;
+};
+
+/// Names a policy by its content: the same policy has the same id in every store. 0: none.
+struct policy_id {
+  std::uint64_t value = 0;
+  friend constexpr auto operator<=>(policy_id, policy_id) = default;
+};
+policy_id id_of(const policy& chosen);
+std::string to_text(policy_id id);  ///< 16 hex digits
+
+/// A row as it is stored: what came in and what was decided. Together with the rows of the lease
+/// before it this is everything: the record after it is the fold.
+struct stored_row {
+  row_number row;       ///< its place in the log; not encoded
+  row_number prev_row;  ///< the lease's row before; 0 for its first
+  lease_key key;
+  policy_id policy;
+  instant at;
+  instant ingress_at;   ///< frames and operations: when their message was read; else 0
+  instant fired_at;     ///< deadlines: when the timer really fired; else 0
+  event input;          ///< its kind is the row's; the rest is default for the coordinator's own rows
+  bool has_input = false;
+  bool derived = false;
+  lease_state state_before = lease_state::none;
+  verdict answer;
+  std::int64_t rule_version = protocol::rule_version;
+  /// Opaque to the rules. submit: the job's body. policy: its JSON. clock_anchored: its basis.
+  std::string attachment;
+  friend bool operator==(const stored_row&, const stored_row&) = default;
+};
+
+/// The rows of one lease from one durable group, encoded as they come to be. The log frames each row
+/// with its length, so that rows can be told apart without decoding them.
+class row_group final : public row_sink {
+ public:
+  /// `last_row`: the lease's newest row so far; `ingress` of the group's message, or 0.
+  row_group(lease_key key, policy_id policy, row_number last_row, instant ingress, instant fired_at);
+
+  void on_row(const row& what, const record& after) override;
+  /// Attached to the next row (see stored_row::attachment).
+  void attach(std::string bytes);
+
+  [[nodiscard]] std::int64_t count() const noexcept { return count_; }
+  [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::string take_bytes() noexcept { return std::move(bytes_); }
+
+ private:
+  lease_key key_;
+  policy_id policy_;
+  row_number last_row_;
+  instant ingress_;
+  instant fired_at_;
+  std::string attachment_;
+  std::string bytes_;
+  std::int64_t count_ = 0;
+};
+
+/// Encodes one row by itself (policy and clock_anchored rows, tests).
+std::string encode_row(const stored_row& r);
+
+/// Decodes the rows that `bytes` hold, numbered from `first`; the first bad one ends it with `broken`.
+struct decoded_rows {
+  std::vector<stored_row> rows;
+  std::optional<row_number> broken;
+};
+decoded_rows decode_rows(std::string_view bytes, row_number first);
+
+/// Folds stored rows back into records and checks each stored decision against the rules: recovery,
+/// evidence export, verify and the reader of exported lines are this one class.
+class fold {
+ public:
+  struct lease_image {
+    record state;
+    policy_id policy;
+    row_number last_row;
+    std::string body;  ///< the attachment of its submit row
+  };
+  /// What is wrong with a row: which column differs and how.
+  struct mismatch {
+    row_number row;
+    std::string column;
+    std::string sentence;
+  };
+
+  void learn(policy_id id, const policy& chosen);
+  [[nodiscard]] const policy* policy_of(policy_id id) const;
+  /// Puts a lease as a checkpoint has it; rows after its last_row go on from there.
+  void load(lease_key key, lease_image image);
+
+  /// Applies the next row of its lease. Yields what does not follow from the inputs; the record then
+  /// is as the rules say. Rows of one lease must come in order; rows at or before its last_row are
+  /// passed over.
+  std::optional<mismatch> feed(const stored_row& r);
+
+  /// Nothing when the lease is not known.
+  [[nodiscard]] const lease_image* find(const lease_key& key) const;
+  [[nodiscard]] const std::map<lease_key, lease_image>& leases() const noexcept { return leases_; }
+  /// After the last row: a derived row that the rules ask for and the log does not have.
+  [[nodiscard]] std::vector<mismatch> missing_rows() const;
+  /// Where the frame of the row fed last was deferred; 0 if it was not.
+  [[nodiscard]] row_number deferred_row() const noexcept { return deferred_row_; }
+
+ private:
+  struct expected_row {
+    event_kind kind;
+    instant at;
+    verdict answer;
+    lease_state state_before;
+    row_number deferred_row;
+    record after;
+    bool derived;
+    event input;
+    bool has_input;
+  };
+  std::map<lease_key, lease_image> leases_;
+  std::map<policy_id, policy> policies_;
+  std::map<lease_key, std::vector<expected_row>> expected_;
+  row_number deferred_row_;
+};
+
+/// The columns of `leasehold replay` (protocol.md 6), in order.
+std::span<const std::string_view> replay_columns() noexcept;
+/// The columns that live evidence adds, in order.
+std::span<const std::string_view> live_columns() noexcept;
+
+/// One value of an evidence row.
+using cell = std::variant<std::int64_t, bool, std::string>;
+
+/// Hears the columns of a row in their order.
+using cell_sink = std::function<void(std::string_view column, const cell& value)>;
+
+/// Gives the replay columns of a row to `out`. `step` is the scenario's step (0 in live evidence).
+void write_cells(std::int64_t step, const row& what, const record& after, const cell_sink& out);
+/// Gives all columns of a stored row, replay's first, then the live ones.
+void write_cells(const stored_row& r, const record& after, row_number deferred_row, const cell_sink& out);
+
+}  // namespace leasehold::protocol

@@ -1,0 +1,90 @@
+// What the coordinator decides, and nothing else: pure, deterministic, without a clock. Live traffic,
+// recovery, replay and verify all call step(); nothing else changes a record.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "leasehold/protocol/event.hpp"
+#include "leasehold/protocol/policy.hpp"
+#include "leasehold/protocol/reason.hpp"
+#include "leasehold/protocol/record.hpp"
+#include "leasehold/protocol/units.hpp"
+
+namespace leasehold::protocol {
+
+/// Goes up when a rule changes what it decides; each row of the live evidence names it.
+inline constexpr std::int64_t rule_version = 1;
+
+/// Which row of the decision table decided; the ids are those of protocol.md.
+enum class rule_id : std::uint16_t;
+std::string_view word(rule_id id) noexcept;
+
+/// The flags of an evidence row (protocol.md 4).
+struct row_flags {
+  bool stale_generation = false;
+  bool late_progress = false;
+  bool lease_expired = false;
+  bool ownership_conflict = false;
+  friend bool operator==(const row_flags&, const row_flags&) = default;
+};
+
+/// The answer to one event, before it is made true.
+struct verdict {
+  protocol::decision decision = decision::rejected;
+  protocol::reason reason = reason::none;
+  rule_id rule{};
+  row_flags flags;
+  friend bool operator==(const verdict&, const verdict&) = default;
+};
+
+/// One evidence row, given to a sink at the moment it came to be. The references live as long as the
+/// call; the record is the one *after* the row.
+struct row {
+  instant at;              ///< a deadline's row is dated at its deadline
+  event_kind kind;
+  protocol::origin origin;
+  const event* input;      ///< null for the coordinator's own rows: every frame_* column is empty
+  lease_state state_before;
+  verdict answer;
+  bool derived;            ///< follows from the event that was stepped, and not from an input of its own
+  row_number deferred_row; ///< of a final row: where its frame was deferred
+};
+
+/// Hears of each row in order. Must not throw.
+class row_sink {
+ public:
+  virtual void on_row(const row& what, const record& after) = 0;
+
+ protected:
+  ~row_sink() = default;
+};
+
+/// Names the answer to `what` at `now`; touches nothing. Every deadline due at `now` has been
+/// applied before. [L5-L12]
+verdict decide(const record& before, const policy& chosen, const event& what, instant now);
+
+/// Makes an answer true. The only function that changes a record.
+void apply(record& target, const policy& chosen, const event& what, const verdict& answer, instant now);
+
+/// The lease's next deadline: of an offer, of authority, of a reconcile window. Nothing for a lease
+/// that waits for nobody's time.
+std::optional<instant> next_deadline(const record& r) noexcept;
+
+/// Applies the deadlines of one lease due at `now`, each dated at its deadline, oldest first.
+void expire_due(record& r, const policy& chosen, instant now, row_sink& rows);
+
+/// Judges one event (not recover) at `now`: first the deadlines that are due, then the event, then
+/// what follows from it (activation, deferred frames, conflict resolution, proof of stopping).
+/// `floor`: the highest forgotten generation of the shard; a grant is above both (architecture.md 4).
+void step(record& r, const policy& chosen, const event& what, instant now, row_sink& rows,
+          generation floor = {});
+
+/// The parts of `recover` (protocol.md 5); the caller runs each over all its leases, by lease_id
+/// within the second, before the next: due deadlines (but with outage_expiry extend not those of live
+/// leases with graces left), the grace, what is still due.
+void recover_due(record& r, const policy& chosen, instant now, row_sink& rows);
+void recover_grace(record& r, const policy& chosen, instant now, row_sink& rows);
+
+}  // namespace leasehold::protocol
