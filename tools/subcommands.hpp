@@ -1,0 +1,29 @@
+// How a subcommand joins the program: one file, one function, one line in subcommands.def.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "tools/exit_codes.hpp"
+
+namespace leasehold::tools {
+
+/// What all subcommands share. `--url`, `--token-file` and `--json` are options of the program
+/// itself and may stand before or after the subcommand's name.
+struct command_line {
+  std::string url = "http://127.0.0.1:7878";
+  std::string token_file;  ///< empty: LEASEHOLD_TOKEN_FILE, else none
+  bool json = false;
+  exit_code result = exit_code::ok;  ///< what the process returns; a subcommand's callback sets it
+};
+
+// Each adds its subcommand to the program. Options live in a shared_ptr that the callback holds;
+// the callback runs after everything was parsed, and sets `line.result`.
+#define LEASEHOLD_SUBCOMMAND(name) void add_##name(CLI::App& app, command_line& line);
+#include "tools/subcommands.def"
+#undef LEASEHOLD_SUBCOMMAND
+
+/// The program with all its subcommands; `line` must outlive it.
+void build_program(CLI::App& app, command_line& line);
+
+}  // namespace leasehold::tools
