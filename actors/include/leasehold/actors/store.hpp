@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct batch {
   std::vector<std::string> groups;  ///< row_group::bytes of each
   std::int64_t rows = 0;
   clock_anchor anchor;
+  /// The policies that its policy rows make known; stored with it, so that a start finds them.
+  std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
 };
 
 /// A batch as it stands in the log.

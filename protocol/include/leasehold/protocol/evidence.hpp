@@ -37,8 +37,14 @@ struct policy_id {
   std::uint64_t value = 0;
   friend constexpr auto operator<=>(policy_id, policy_id) = default;
 };
+/// A hash of the policy's canonical text. It tells policies apart and is no security hash.
 policy_id id_of(const policy& chosen);
 std::string to_text(policy_id id);  ///< 16 hex digits
+std::optional<policy_id> policy_id_from_text(std::string_view text);
+/// The policy as `key=value` lines in the order of policy_keys(), and back. Nothing when a key or a
+/// value is not known; a key that is not named has its default.
+std::string canonical_text(const policy& chosen);
+std::optional<policy> policy_from_text(std::string_view text);
 
 /// A row as it is stored: what came in and what was decided. Together with the rows of the lease
 /// before it this is everything: the record after it is the fold.
@@ -56,7 +62,8 @@ struct stored_row {
   lease_state state_before = lease_state::none;
   verdict answer;
   std::int64_t rule_version = protocol::rule_version;
-  /// Opaque to the rules. submit: the job's body. policy: its JSON. clock_anchored: its basis.
+  /// Opaque to the rules. submit: the job's body. policy: its canonical text. clock_anchored: its
+  /// basis (boot, wall, operator). base: the lease's image (record_image.hpp).
   std::string attachment;
   friend bool operator==(const stored_row&, const stored_row&) = default;
 };
@@ -85,10 +92,25 @@ class row_group final : public row_sink {
   std::string attachment_;
   std::string bytes_;
   std::int64_t count_ = 0;
+  bool before_is_mine_ = false;
 };
 
-/// Encodes one row by itself (policy and clock_anchored rows, tests).
+/// Encodes one row by itself, framed (tests, and the rows below).
 std::string encode_row(const stored_row& r);
+/// The row that makes a policy known; it belongs before the first row that names the policy.
+std::string encode_policy_row(const policy& chosen, instant at);
+/// The row that each start writes: `basis` is boot, wall or operator.
+std::string encode_clock_anchored_row(std::string_view basis, instant at);
+
+/// A framed row among bytes: its length, a check value of 4 bytes that only the log fills in, its body.
+struct framed_row {
+  std::size_t check_at;  ///< where the check value stands
+  std::uint32_t check;
+  std::string_view body;
+  std::size_t end;       ///< where the next one begins
+};
+/// Reads the frame at `at`; nothing when it does not end within `bytes`.
+std::optional<framed_row> read_frame(std::string_view bytes, std::size_t at) noexcept;
 
 /// Decodes the rows that `bytes` hold, numbered from `first`; the first bad one ends it with `broken`.
 struct decoded_rows {

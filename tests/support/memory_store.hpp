@@ -1,0 +1,232 @@
+// A store in memory with faults to order: the n-th commit fails, commits wait until told, what was
+// not yet acknowledged is lost. Keeps the same log as the real stores, seals and chain included.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "leasehold/actors/store.hpp"
+#include "src/store/batch_log.hpp"
+
+namespace leasehold::tests {
+
+/// Any thread may call it. `done` runs inside commit() and checkpoint(), or inside the call that
+/// lets a held commit go on; never under the lock.
+class memory_store final : public actors::store {
+ public:
+  explicit memory_store(std::string store_id = "00000000000000000000000000000001",
+                        std::int64_t shards = 64)
+      : store_id_(std::move(store_id)), shards_(shards) {
+    head_.chain = storage::genesis_chain(store_id_);
+  }
+
+  // ---- faults
+
+  /// The n-th commit from now fails (1: the next one). Nothing of it is in the log.
+  void fail_commit(std::int64_t n,
+                   actors::store_error::kind what = actors::store_error::kind::full) {
+    const std::lock_guard lock(mutex_);
+    failures_[commits_ + n] = what;
+  }
+  /// From now on commits wait, in order, until complete_next() or complete_all().
+  void hold() {
+    const std::lock_guard lock(mutex_);
+    held_ = true;
+  }
+  /// Commits are done at once again; what waits is done now.
+  void resume() {
+    {
+      const std::lock_guard lock(mutex_);
+      held_ = false;
+    }
+    complete_all();
+  }
+  [[nodiscard]] std::size_t waiting() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
+  /// Makes the oldest waiting commit durable (or fail, when that was ordered). False: none waits.
+  bool complete_next() {
+    std::unique_lock lock(mutex_);
+    if (waiting_.empty()) return false;
+    pending next = std::move(waiting_.front());
+    waiting_.pop_front();
+    const auto outcome = write(next);
+    lock.unlock();
+    next.done(outcome);
+    return true;
+  }
+  std::size_t complete_all() {
+    std::size_t completed = 0;
+    while (complete_next()) ++completed;
+    return completed;
+  }
+  /// As a crash between commit and answer: the oldest waiting commit is in the log, nobody is told.
+  bool write_next_untold() {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) return false;
+    write(waiting_.front());
+    waiting_.pop_front();
+    return true;
+  }
+  /// As a crash before the commit: what waits is gone and nobody is told. Recover afterwards.
+  void crash() {
+    const std::lock_guard lock(mutex_);
+    waiting_.clear();
+    held_ = false;
+  }
+  [[nodiscard]] std::int64_t commits() const {
+    const std::lock_guard lock(mutex_);
+    return commits_;
+  }
+  /// Every row of the log, decoded.
+  [[nodiscard]] std::vector<protocol::stored_row> all_rows() const {
+    const std::lock_guard lock(mutex_);
+    return decode_from(1, static_cast<std::size_t>(-1));
+  }
+
+  // ---- actors::store
+
+  actors::store_result<actors::recovered_head> recover(
+      const std::function<void(actors::checkpoint_entry&&)>& on_record,
+      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
+      const std::function<void(actors::stored_batch&&)>& on_batch) override {
+    std::unique_lock lock(mutex_);
+    const auto records = records_;
+    const auto policies = policies_;
+    const auto log = log_;
+    actors::recovered_head out{head_, checkpoint_, std::nullopt, store_id_, shards_};
+    if (!log_.empty()) out.anchor = log_.back().anchor;
+    lock.unlock();
+    for (const auto& [id, chosen] : policies) on_policy(id, chosen);
+    for (const auto& [key, image] : records) on_record({key, image});
+    for (const auto& each : log) {
+      if (each.last_row > out.checkpoint) on_batch(actors::stored_batch(each));
+    }
+    return out;
+  }
+
+  void commit(actors::batch what,
+              std::function<void(actors::store_result<actors::committed>)> done) override {
+    std::unique_lock lock(mutex_);
+    pending next{std::move(what), std::move(done), {}};
+    ++commits_;
+    if (const auto found = failures_.find(commits_); found != failures_.end()) {
+      next.failure = found->second;
+      failures_.erase(found);
+    }
+    if (held_ || !waiting_.empty()) {
+      waiting_.push_back(std::move(next));
+      return;
+    }
+    const auto outcome = write(next);
+    lock.unlock();
+    next.done(outcome);
+  }
+
+  void checkpoint(actors::checkpoint_slice slice,
+                  std::function<void(actors::store_result<bool>)> done) override {
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto& each : slice.changed) records_[each.key] = std::move(each.image);
+      forgotten_.insert(forgotten_.end(), slice.forgotten.begin(), slice.forgotten.end());
+      if (slice.last) {
+        for (const auto& key : forgotten_) records_.erase(key);
+        forgotten_.clear();
+        checkpoint_ = slice.upto;
+      }
+    }
+    done(true);
+  }
+
+  actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
+      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<protocol::stored_row> found;
+    for (std::int64_t at = newest.value; at > 0 && found.size() < limit;) {
+      auto rows = decode_from(at, 1);
+      if (rows.empty() || rows.front().key != key) break;
+      at = rows.front().prev_row.value;
+      found.push_back(std::move(rows.front()));
+    }
+    return found;
+  }
+
+  actors::store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
+                                                                    std::size_t limit) override {
+    const std::lock_guard lock(mutex_);
+    return decode_from(from.value, limit);
+  }
+
+  actors::store_result<std::vector<actors::stored_batch>> batches_from(protocol::row_number from,
+                                                                       std::size_t limit) override {
+    const std::lock_guard lock(mutex_);
+    std::vector<actors::stored_batch> found;
+    for (const auto& each : log_) {
+      if (each.last_row >= from && found.size() < limit) found.push_back(each);
+    }
+    return found;
+  }
+
+  actors::store_result<actors::log_head> head() override {
+    const std::lock_guard lock(mutex_);
+    return head_;
+  }
+
+ private:
+  struct pending {
+    actors::batch what;
+    std::function<void(actors::store_result<actors::committed>)> done;
+    std::optional<actors::store_error::kind> failure;
+  };
+
+  actors::store_result<actors::committed> write(const pending& next) {
+    if (next.failure)
+      return actors::store_error{*next.failure, "the test ordered this commit to fail"};
+    const protocol::row_number first{head_.last_row.value + 1};
+    auto pieces = storage::cut_pieces({&next.what}, head_);
+    if (!pieces) {
+      return actors::store_error{actors::store_error::kind::corrupt,
+                                 "the batch does not hold the rows that it says"};
+    }
+    for (auto& each : *pieces) log_.push_back(std::move(each));
+    for (const auto& [id, chosen] : next.what.policies) policies_[id] = chosen;
+    return actors::committed{first, head_};
+  }
+
+  [[nodiscard]] std::vector<protocol::stored_row> decode_from(std::int64_t from,
+                                                              std::size_t limit) const {
+    std::vector<protocol::stored_row> found;
+    for (const auto& each : log_) {
+      if (each.last_row.value < from) continue;
+      for (auto& r : protocol::decode_rows(each.rows, each.first_row).rows) {
+        if (found.size() >= limit) return found;
+        if (r.row.value >= from) found.push_back(std::move(r));
+      }
+    }
+    return found;
+  }
+
+  mutable std::mutex mutex_;
+  std::string store_id_;
+  std::int64_t shards_;
+  actors::log_head head_;
+  std::vector<actors::stored_batch> log_;
+  std::map<protocol::lease_key, protocol::fold::lease_image> records_;
+  std::map<protocol::policy_id, protocol::policy> policies_;
+  std::vector<protocol::lease_key> forgotten_;
+  protocol::row_number checkpoint_;
+  std::deque<pending> waiting_;
+  std::map<std::int64_t, actors::store_error::kind> failures_;
+  std::int64_t commits_ = 0;
+  bool held_ = false;
+};
+
+}  // namespace leasehold::tests
