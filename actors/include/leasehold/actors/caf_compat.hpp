@@ -1,0 +1,60 @@
+// All that the coordinator knows about one particular version of CAF (0.17): its headers, how a
+// plain struct becomes a message, and what every actor of ours has in common. Other files name CAF
+// through the aliases here, so that a later CAF is a change of this file.
+#pragma once
+
+#include <caf/actor.hpp>
+#include <caf/actor_cast.hpp>
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/behavior.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/exit_reason.hpp>
+#include <caf/send.hpp>
+#include <exception>
+#include <utility>
+
+/// Makes a plain struct a message between actors of one process; it is never serialised. Used at
+/// global scope, after the struct; the argument holds no comma (name a template by an alias first).
+#define LEASEHOLD_MESSAGE(type) CAF_ALLOW_UNSAFE_MESSAGE_TYPE(type)
+
+namespace leasehold::actors {
+
+using actor_handle = caf::actor;
+using actor_system = caf::actor_system;
+using actor_behavior = caf::behavior;
+
+/// What every actor of ours has in common. Handles of other actors are strong references: two
+/// actors that know each other drop them in on_exit.
+///
+/// A message that no behaviour takes is dropped without an answer. An exception that leaves a
+/// message function ends the actor, after `broken` has been told: no actor goes on with half a
+/// change.
+class coordinator_actor : public caf::event_based_actor {
+ public:
+  explicit coordinator_actor(caf::actor_config& config) : caf::event_based_actor(config) {
+    set_default_handler(caf::drop);
+    set_exception_handler([this](std::exception_ptr& what) {
+      broken(what);
+      return caf::error{caf::exit_reason::unhandled_exception};
+    });
+  }
+
+ protected:
+  /// Called once, when an exception has ended this actor.
+  virtual void broken(const std::exception_ptr&) {}
+};
+
+/// Asks an actor to end; it does so after the messages that it already has.
+inline void ask_to_exit(const actor_handle& who) {
+  caf::anon_send_exit(who, caf::exit_reason::user_shutdown);
+}
+
+/// Sends without a sender; from the thread of the receiver's actor system only.
+template <class... Parts>
+void tell(const actor_handle& who, Parts&&... parts) {
+  caf::anon_send(who, std::forward<Parts>(parts)...);
+}
+
+}  // namespace leasehold::actors
