@@ -16,10 +16,14 @@ struct actor_world {
   }
   loop_config config;
   caf::actor_system system;
+  actor_world* next_left_behind = nullptr;
 };
 
-// An actor that did not end goes on referring to its system, which therefore is not destroyed.
+// An actor that did not end goes on referring to its system, which therefore is not destroyed. The
+// list tells leak checkers that this is meant.
 std::atomic<actor_world*> left_behind{nullptr};
+
+void leave_behind(actor_world* world) { world->next_left_behind = left_behind.exchange(world); }
 
 }  // namespace
 
@@ -53,7 +57,7 @@ void thread_loop::run(std::promise<void> ready) {
   io_.run();
   run_until_empty();
   system_ = nullptr;
-  if (left_ > 0) left_behind = world.release();
+  if (left_ > 0) leave_behind(world.release());
 }
 
 void thread_loop::run_until_empty() {
