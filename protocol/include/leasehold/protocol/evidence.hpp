@@ -155,20 +155,36 @@ class fold {
   [[nodiscard]] row_number deferred_row() const noexcept { return deferred_row_; }
 
  private:
+  /// A row that the rules ask for, with the record after it.
   struct expected_row {
     event_kind kind;
     instant at;
     verdict answer;
     lease_state state_before;
     row_number deferred_row;
-    record after;
     bool derived;
-    event input;
     bool has_input;
+    event input;
+    record after;
   };
+  using expected_rows = std::vector<expected_row>;
+  class collector;
+
+  std::optional<mismatch> feed_store_row(const stored_row& r);
+  std::optional<mismatch> feed_base(const stored_row& r);
+  std::optional<mismatch> feed_lease_row(const stored_row& r, lease_image& image);
+  std::optional<mismatch> judge(const stored_row& r, lease_image& image, expected_rows& due);
+  std::optional<mismatch> find_policy_fault(const stored_row& r, const lease_image& image) const;
+  expected_rows run_rules(const stored_row& r, lease_image& image) const;
+  std::optional<mismatch> take(const stored_row& r, lease_image& image, expected_rows& due);
+  void keep(const stored_row& r, lease_image& image, const expected_row& taken);
+  static std::optional<mismatch> find_difference(const stored_row& r, const expected_row& wanted);
+  static std::optional<mismatch> find_input_difference(const stored_row& r, const event& wanted);
+
   std::map<lease_key, lease_image> leases_;
   std::map<policy_id, policy> policies_;
-  std::map<lease_key, std::vector<expected_row>> expected_;
+  /// Of leases whose group has begun: what must come next.
+  std::map<lease_key, expected_rows> expected_;
   row_number deferred_row_;
 };
 

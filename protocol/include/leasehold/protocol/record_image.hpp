@@ -1,0 +1,21 @@
+// A record as bytes: what a checkpoint keeps of a lease, and what a base row carries.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "leasehold/protocol/evidence.hpp"
+
+namespace leasehold::protocol {
+
+/// The bytes begin with their format. Equal images have equal bytes.
+std::string encode_image(const fold::lease_image& image);
+
+/// Nothing when the bytes are not a whole image of a format that this version reads.
+std::optional<fold::lease_image> decode_image(std::string_view bytes);
+
+/// The first field of two records that differs, by its name in record.hpp; "" when they are equal.
+std::string_view first_difference(const record& a, const record& b);
+
+}  // namespace leasehold::protocol
