@@ -111,7 +111,7 @@ void visit(Field& field, T& part) {
     visit_event(field, part.frame), field(part.row);
   } else if constexpr (std::is_same_v<plain, remembered_request>) {
     field(part.id), field(part.kind), field(part.gen), field(part.from), field(part.ending);
-    field(part.detail), field(part.force), field(part.answered);
+    field(part.unknown_outcome), field(part.detail), field(part.force), field(part.answered);
   } else {
     static_assert(std::is_same_v<plain, reported_result>);
     field(part.ending), field(part.detail);
