@@ -1,0 +1,112 @@
+#include "src/config_file.hpp"
+
+#include <toml++/toml.h>
+
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "src/config_text.hpp"
+
+namespace leasehold::server {
+namespace {
+
+class reader {
+ public:
+  explicit reader(const std::string& name) : name_(name) {}
+
+  void read(const toml::table& root) {
+    for (const auto& [key, node] : root) {
+      if (key == "queues" && node.is_table()) {
+        read_queues(*node.as_table());
+      } else {
+        read_node(std::string(key.str()), "", node);
+      }
+    }
+  }
+
+  std::vector<setting> found;
+  std::optional<config_fault> fault;
+
+ private:
+  std::string place(const toml::node& node) const {
+    return name_ + ", line " + std::to_string(node.source().begin.line);
+  }
+
+  void read_queues(const toml::table& queues) {
+    for (const auto& [queue, node] : queues) {
+      const toml::table* keys = node.as_table();
+      if (keys == nullptr) {
+        refuse(node, "queues." + std::string(queue.str()) +
+                         " must be a table such as [queues.NAME] with max_live and policy");
+        continue;
+      }
+      for (const auto& [key, value] : *keys) {
+        const std::string name(key.str());
+        read_node(name == "policy" ? name : "queues." + name, std::string(queue.str()), value);
+      }
+    }
+  }
+
+  void read_node(const std::string& name, const std::string& queue, const toml::node& node) {
+    if (const toml::table* inner = node.as_table()) {
+      for (const auto& [key, value] : *inner) {
+        read_node(name + "." + std::string(key.str()), queue, value);
+      }
+    } else if (auto value = read_value(node)) {
+      found.push_back({name, queue, std::move(*value), place(node)});
+    } else {
+      refuse(node, name + " must be a text, a whole number, true or false, or a list of texts");
+    }
+  }
+
+  static std::optional<raw_value> read_value(const toml::node& node) {
+    if (const auto* s = node.as_string()) return raw_value{s->get()};
+    if (const auto* n = node.as_integer()) return raw_value{n->get()};
+    if (const auto* b = node.as_boolean()) return raw_value{b->get()};
+    const toml::array* many = node.as_array();
+    if (many == nullptr) return std::nullopt;
+    std::vector<std::string> texts;
+    for (const toml::node& item : *many) {
+      const auto* s = item.as_string();
+      if (s == nullptr) return std::nullopt;
+      texts.push_back(s->get());
+    }
+    return raw_value{std::move(texts)};
+  }
+
+  void refuse(const toml::node& node, const std::string& what) {
+    if (!fault) fault = config_fault{place(node) + ": " + what + "."};
+  }
+
+  const std::string& name_;
+};
+
+}  // namespace
+
+std::variant<std::vector<setting>, config_fault> parse_config(std::string_view content,
+                                                              const std::string& name) {
+  try {
+    const toml::table root = toml::parse(content, name);
+    reader r(name);
+    r.read(root);
+    if (r.fault) return *r.fault;
+    return std::move(r.found);
+  } catch (const toml::parse_error& bad) {
+    return config_fault{name + ", line " + std::to_string(bad.source().begin.line) + ": " +
+                        config_text::printable(bad.description()) + "."};
+  }
+}
+
+std::variant<std::vector<setting>, config_fault> read_config_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  if (!file || !(content << file.rdbuf())) {
+    return config_fault{"The configuration file " + path +
+                        " cannot be read; check that it exists, is not empty and may be read."};
+  }
+  return parse_config(content.str(), path);
+}
+
+}  // namespace leasehold::server

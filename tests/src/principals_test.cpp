@@ -1,0 +1,219 @@
+#include "src/principals.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "src/token_file.hpp"
+
+namespace leasehold::server {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+namespace fs = std::filesystem;
+
+class principals_test : public testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::path(testing::TempDir()) /
+                 (std::string("principals_") +
+                  testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(directory_);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+
+  fs::path file() const { return directory_ / "principals.toml"; }
+  static unsigned mode(const fs::path& of) {
+    struct stat facts {};
+    EXPECT_EQ(stat(of.c_str(), &facts), 0) << of;
+    return facts.st_mode & 0777;
+  }
+  static std::string fault(const std::string& content) {
+    auto parsed = parse_principals(content, "p.toml");
+    const auto* f = std::get_if<principals_fault>(&parsed);
+    return f == nullptr ? "was not refused" : f->sentence;
+  }
+  static std::string read_line(const fs::path& of) {
+    std::ifstream in(of);
+    std::string line;
+    std::getline(in, line);
+    return line;
+  }
+  template <class T, class V>
+  static T good(V outcome) {
+    const auto* f = std::get_if<token_fault>(&outcome);
+    EXPECT_EQ(f, nullptr) << (f != nullptr ? f->sentence : "");
+    return f == nullptr ? std::get<T>(std::move(outcome)) : T{};
+  }
+
+  fs::path directory_;
+};
+
+TEST_F(principals_test, TheFirstStartMakesADirectoryAndATokenThatOnlyTheOwnerReads) {
+  const auto made = good<first_start>(prepare_directory(directory_, file(), false));
+  EXPECT_TRUE(made.made_directory);
+  ASSERT_TRUE(made.operator_token);
+  EXPECT_EQ(mode(directory_), 0700U);
+  EXPECT_EQ(mode(file()), 0600U);
+  EXPECT_EQ(mode(*made.operator_token), 0600U);
+
+  auto read = read_principals(file());
+  ASSERT_TRUE(std::holds_alternative<principal_set>(read));
+  const auto* who = std::get<principal_set>(read).find_by_token(read_line(*made.operator_token));
+  ASSERT_NE(who, nullptr);
+  EXPECT_TRUE(who->who.has(actors::role::operator_));
+  EXPECT_TRUE(who->who.has(actors::role::client));
+  EXPECT_FALSE(who->who.has(actors::role::worker));
+  EXPECT_TRUE(who->who.may_use_queue("any"));
+}
+
+TEST_F(principals_test, TheSecondStartMakesNothing) {
+  good<first_start>(prepare_directory(directory_, file(), false));
+  const std::string token = read_line(directory_ / "operator.token");
+  const auto again = good<first_start>(prepare_directory(directory_, file(), false));
+  EXPECT_FALSE(again.made_directory);
+  EXPECT_FALSE(again.operator_token);
+  EXPECT_EQ(read_line(directory_ / "operator.token"), token);
+}
+
+TEST_F(principals_test, APrincipalsFileOfOnesOwnIsNeverMade) {
+  const auto made = good<first_start>(prepare_directory(directory_, directory_ / "own.toml", true));
+  EXPECT_FALSE(made.operator_token);
+  EXPECT_FALSE(fs::exists(directory_ / "own.toml"));
+}
+
+TEST_F(principals_test, AFileThatOthersMayReadIsRefused) {
+  good<first_start>(prepare_directory(directory_, file(), false));
+  for (const mode_t open : {0640, 0604, 0620, 0660}) {
+    ASSERT_EQ(chmod(file().c_str(), open), 0);
+    auto read = read_principals(file());
+    ASSERT_TRUE(std::holds_alternative<principals_fault>(read));
+    EXPECT_THAT(std::get<principals_fault>(read).sentence, HasSubstr("chmod 600"));
+  }
+}
+
+TEST_F(principals_test, TheFileKeepsNoToken) {
+  fs::create_directories(directory_);
+  const auto added = good<added_token>(
+      add_token(file(), {.name = "w", .roles = {actors::role::worker}, .queues = {"build"}}));
+  std::ifstream in(file());
+  const std::string content((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_THAT(content, Not(HasSubstr(added.token)));
+  EXPECT_THAT(content, HasSubstr(to_hex(hash_token(added.token))));
+  EXPECT_EQ(added.name, token_name(hash_token(added.token)));
+}
+
+TEST_F(principals_test, ASecondTokenRotatesTheFirstOut) {
+  fs::create_directories(directory_);
+  const token_request request{.name = "w", .roles = {actors::role::worker}};
+  const auto first = good<added_token>(add_token(file(), request));
+  const auto second = good<added_token>(add_token(file(), request));
+  EXPECT_EQ(good<std::vector<token_line>>(list_tokens(file())).size(), 2U);
+  EXPECT_EQ(good<std::int64_t>(revoke_token(file(), "w", first.name)), 1);
+  auto read = read_principals(file());
+  EXPECT_EQ(std::get<principal_set>(read).find_by_token(first.token), nullptr);
+  EXPECT_NE(std::get<principal_set>(read).find_by_token(second.token), nullptr);
+  EXPECT_EQ(good<std::int64_t>(revoke_token(file(), "w", "")), 1);
+  EXPECT_TRUE(good<std::vector<token_line>>(list_tokens(file())).empty());
+}
+
+TEST_F(principals_test, AnotherTenantOrRoleForAKnownNameIsRefused) {
+  fs::create_directories(directory_);
+  good<added_token>(add_token(file(), {.name = "w", .roles = {actors::role::worker}}));
+  EXPECT_TRUE(std::holds_alternative<token_fault>(
+      add_token(file(), {.name = "w", .tenant = "other", .roles = {actors::role::worker}})));
+  EXPECT_TRUE(std::holds_alternative<token_fault>(
+      add_token(file(), {.name = "w", .roles = {actors::role::operator_}})));
+  EXPECT_TRUE(std::holds_alternative<token_fault>(
+      add_token(file(), {.name = "a/b", .roles = {actors::role::worker}})));
+  EXPECT_TRUE(std::holds_alternative<token_fault>(revoke_token(file(), "nobody", "")));
+  EXPECT_TRUE(std::holds_alternative<token_fault>(revoke_token(file(), "w", "000000000000")));
+}
+
+TEST_F(principals_test, EveryFaultNamesTheLine) {
+  const std::string hash(64, 'a');
+  const std::string good_entry =
+      "[[principal]]\nname = \"w\"\ntenant = \"t\"\nroles = [\"worker\"]\ntokens = [\"" + hash +
+      "\"]\n";
+  ASSERT_EQ(fault(good_entry), "was not refused");
+  EXPECT_THAT(fault("[[principal]]\nname = \"w\"\nroles = [\"worker\"]\n"), HasSubstr("tenant"));
+  EXPECT_THAT(fault("[[principal]]\nname = \"a/b\"\n"),
+              AllOf(HasSubstr("line 2"), HasSubstr("name")));
+  EXPECT_THAT(fault("[[principal]]\nname = \"w\"\ntenant = \"t\"\nroles = [\"king\"]\n"),
+              AllOf(HasSubstr("line 4"), HasSubstr("king")));
+  EXPECT_THAT(fault("[[principal]]\nname = \"w\"\ntenant = \"t\"\nroles = []\n"),
+              HasSubstr("roles"));
+  EXPECT_THAT(fault("[[principal]]\nnmae = \"w\"\n"),
+              AllOf(HasSubstr("line 2"), HasSubstr("name?")));
+  EXPECT_THAT(fault(good_entry + good_entry), HasSubstr("stands twice"));
+  EXPECT_THAT(fault(good_entry + "max_leases = 0\n"),
+              AllOf(HasSubstr("line 6"), HasSubstr("from 1")));
+  EXPECT_THAT(fault(good_entry + "queues = [\"a b\"]\n"), HasSubstr("line 6"));
+  EXPECT_THAT(fault(good_entry + "queues = \"a\"\n"), HasSubstr("list"));
+  EXPECT_THAT(fault("[principal]\n"), Not(HasSubstr("terminate")));
+  EXPECT_THAT(fault("other = 1\n"), HasSubstr("[[principal]]"));
+  EXPECT_THAT(fault("[[principal]\n"), HasSubstr("line 1"));
+}
+
+TEST_F(principals_test, ATokenPutWhereItsHashBelongsIsNotRepeated) {
+  EXPECT_THAT(fault("[[principal]]\nname = \"w\"\ntenant = \"t\"\nroles = [\"worker\"]\n"
+                    "tokens = [\"lh_secret\"]\n"),
+              AllOf(HasSubstr("line 5"), Not(HasSubstr("lh_secret"))));
+}
+
+TEST_F(principals_test, AReplacedSetIsSeenAtOnceAndRaisesTheVersion) {
+  principal_set before;
+  before.entries.push_back({{}, {hash_token("old")}});
+  principal_registry registry(before);
+  const auto held = registry.current();
+  const auto version = registry.version();
+  registry.replace({});
+  EXPECT_GT(registry.version(), version);
+  EXPECT_EQ(registry.current()->find_by_token("old"), nullptr);
+  EXPECT_NE(held->find_by_token("old"), nullptr);
+}
+
+TEST_F(principals_test, EveryTokenIsComparedWhereverTheMatchStands) {
+  principal_set all;
+  for (int i = 0; i < 50; ++i) {
+    principal_entry e;
+    e.who.name = "p" + std::to_string(i);
+    e.tokens = {hash_token("a" + std::to_string(i)), hash_token("b" + std::to_string(i))};
+    all.entries.push_back(e);
+  }
+  EXPECT_EQ(all.find_by_token("a0")->who.name, "p0");
+  EXPECT_EQ(all.find_by_token("b49")->who.name, "p49");
+  EXPECT_EQ(all.find_by_token("a50"), nullptr);
+  EXPECT_EQ(all.find_by_token(""), nullptr);
+}
+
+TEST(bearer, IsReadOnlyInItsPlainForm) {
+  EXPECT_EQ(bearer_token("Bearer abc"), "abc");
+  EXPECT_EQ(bearer_token("bEARER abc"), "abc");
+  for (const char* bad : {"", "Bearer", "Bearer ", "Basic abc", "Bearer a b", "Bearer a,Bearer b",
+                          "Bearer\tabc", "Bearer a\x01"}) {
+    EXPECT_EQ(bearer_token(bad), std::nullopt) << bad;
+  }
+  EXPECT_EQ(bearer_token("Bearer " + std::string(513, 'a')), std::nullopt);
+}
+
+TEST(tokens, AreLongRandomAndNeverEqual) {
+  const auto a = make_token();
+  const auto b = make_token();
+  ASSERT_TRUE(a && b);
+  EXPECT_NE(*a, *b);
+  EXPECT_EQ(a->size(), 3U + 43U);
+  EXPECT_EQ(hash_from_hex(to_hex(hash_token(*a))), hash_token(*a));
+  EXPECT_EQ(to_hex(hash_token("abc")),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+}  // namespace
+}  // namespace leasehold::server
