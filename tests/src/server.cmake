@@ -1,0 +1,5 @@
+# Tests of the server around its sockets.
+if(TARGET leasehold_server)
+  leasehold_test(options_test unit options_test.cpp LIBS leasehold_server)
+  leasehold_test(principals_test unit principals_test.cpp LIBS leasehold_server)
+endif()
