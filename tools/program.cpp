@@ -13,6 +13,8 @@ void build_program(CLI::App& app, command_line& line) {
       ->capture_default_str();
   app.add_option("--token-file", line.token_file, "File that holds the bearer token")
       ->envname("LEASEHOLD_TOKEN_FILE");
+  app.add_option("--ca-file", line.ca_file, "Certificates to trust for https (PEM)")
+      ->envname("LEASEHOLD_CA_FILE");
   app.add_flag("--json", line.json, "Print JSON: one document, or one a line for lists");
 #define LEASEHOLD_SUBCOMMAND(name) add_##name(app, line);
 #include "tools/subcommands.def"

@@ -1,0 +1,223 @@
+#include "tools/api.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <random>
+
+#include "tools/terminal.hpp"
+
+namespace leasehold::tools {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t longest_token = 4096;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The token's file: named, else the one that leaseholdd's first start wrote into its data
+/// directory. Empty: there is none, and calls go out without a credential.
+std::string token_path(const command_line& line) {
+  if (!line.token_file.empty()) return line.token_file;
+  if (const auto data = variable("LEASEHOLD_DATA"); !data.empty()) return data + "/operator.token";
+  auto home = variable("XDG_DATA_HOME");
+  if (home.empty()) home = variable("HOME") + "/.local/share";
+  const auto path = home + "/leasehold/operator.token";
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored) ? path : "";
+}
+
+/// Nothing when the file cannot be read or does not look like a token.
+std::optional<std::string> read_token(const std::string& path) {
+  std::ifstream file(path);
+  std::string token;
+  if (!std::getline(file, token) || token.empty() || token.size() > longest_token) return {};
+  while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
+  const bool clean =
+      std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  return clean && !token.empty() ? std::optional(token) : std::nullopt;
+}
+
+exit_code code_of(int status) {
+  if (status == 401 || status == 403) return exit_code::forbidden;
+  if (status == 503 || status == 502 || status == 504) return exit_code::unreachable;
+  return exit_code::refused;
+}
+
+std::string sentence_of(const http_answer& answer, const json::object& problem) {
+  const auto reason = text_in(problem, "reason");
+  auto detail = text_in(problem, "detail");
+  if (detail.empty()) detail = text_in(problem, "title");
+  std::string out = reason.empty() ? fmt::format("status {}", answer.status) : reason;
+  if (!detail.empty()) out += ": " + detail;
+  const auto& lease = object_in(problem, "lease");
+  if (!lease.empty()) {
+    out += fmt::format(" (now {}, generation {})", cell_in(lease, "state"),
+                       cell_in(lease, "generation"));
+  }
+  if (!answer.retry_after.empty()) out += fmt::format(" Try again in {} s.", answer.retry_after);
+  return out;
+}
+
+const json::value* member(const json::object& from, std::string_view key) {
+  return from.if_contains(key);
+}
+
+}  // namespace
+
+exit_code complain(exit_code code, std::string_view sentence) {
+  fmt::print(stderr, "leasehold: {}\n", sentence);
+  return code;
+}
+
+api::api(const command_line& line, client_options options)
+    : line_(line), client_(std::move(options)) {}
+
+exit_code api::open(const command_line& line, const std::function<exit_code(api&)>& use) {
+  const auto where = parse_endpoint(line.url);
+  if (!where) {
+    return complain(exit_code::malformed,
+                    fmt::format("--url \"{}\" is not of the form http://HOST:PORT", line.url));
+  }
+  client_options options;
+  options.where = *where;
+  options.ca_file = line.ca_file;
+  if (const auto path = token_path(line); !path.empty()) {
+    auto token = read_token(path);
+    if (!token) {
+      return complain(
+          exit_code::forbidden,
+          fmt::format("cannot read a token from {}: name its file with --token-file", path));
+    }
+    options.token = std::move(*token);
+  }
+  api opened(line, std::move(options));
+  return use(opened);
+}
+
+exit_code api::get(const std::string& target, const on_object& on_ok,
+                   std::chrono::milliseconds extra_wait) {
+  http_call what;
+  what.target = target;
+  return finish(client_.call(what, extra_wait), on_ok);
+}
+
+exit_code api::post(const std::string& target, const json::object& body, const on_object& on_ok) {
+  http_call what;
+  what.method = "POST";
+  what.target = target;
+  what.body = json::serialize(body);
+  return finish(client_.call(what), on_ok);
+}
+
+exit_code api::lines(const std::string& target, const std::string& accept, const on_line& sink) {
+  http_call what;
+  what.target = target;
+  what.accept = accept;
+  what.on_line = sink;
+  const auto outcome = client_.call(what);
+  if (const auto* failed = std::get_if<transport_failure>(&outcome)) {
+    return complain(exit_code::unreachable, failed->sentence);
+  }
+  const auto& answer = std::get<http_answer>(outcome);
+  return answer.status == 200 ? exit_code::ok : refuse(answer);
+}
+
+exit_code api::listen(const std::string& target, const on_line& sink) {
+  const auto end = client_.listen(target, sink);
+  if (const auto* failed = std::get_if<transport_failure>(&end)) {
+    return complain(exit_code::unreachable, failed->sentence);
+  }
+  const auto* refused = std::get_if<http_answer>(&end);
+  return refused == nullptr ? exit_code::ok : refuse(*refused);
+}
+
+exit_code api::finish(const std::variant<http_answer, transport_failure>& outcome,
+                      const on_object& on_ok) {
+  if (const auto* failed = std::get_if<transport_failure>(&outcome)) {
+    return complain(exit_code::unreachable, failed->sentence);
+  }
+  const auto& answer = std::get<http_answer>(outcome);
+  if (answer.status >= 300) return refuse(answer);
+  boost::system::error_code error;
+  const auto body = json::parse(answer.body, error);
+  if (error || !body.is_object()) {
+    return complain(exit_code::unreachable,
+                    "the answer is not a JSON object: is this a coordinator?");
+  }
+  return on_ok(body.get_object());
+}
+
+exit_code api::refuse(const http_answer& answer) {
+  boost::system::error_code error;
+  const auto body = json::parse(answer.body, error);
+  const bool readable = !error && body.is_object();
+  const auto problem = readable ? body.get_object() : json::object();
+  if (line_.json && readable) print_json(problem);
+  return complain(code_of(answer.status), printable(sentence_of(answer, problem)));
+}
+
+query& query::add(std::string_view key, std::string_view value) {
+  if (value.empty()) return *this;
+  target_ += fmt::format("{}{}={}", first_ ? '?' : '&', key, url_encoded(value));
+  first_ = false;
+  return *this;
+}
+
+std::string job_path(std::string_view job, std::string_view suffix) {
+  return fmt::format("/v1/jobs/{}{}", url_encoded(job), suffix);
+}
+
+std::string fresh_request_id() {
+  std::random_device source;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
+}
+
+std::string text_in(const json::object& from, std::string_view key) {
+  const auto* found = member(from, key);
+  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
+}
+
+std::int64_t number_in(const json::object& from, std::string_view key) {
+  const auto* found = member(from, key);
+  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
+}
+
+bool flag_in(const json::object& from, std::string_view key) {
+  const auto* found = member(from, key);
+  return found != nullptr && found->is_bool() && found->get_bool();
+}
+
+const json::object& object_in(const json::object& from, std::string_view key) {
+  static const json::object none;
+  const auto* found = member(from, key);
+  return found != nullptr && found->is_object() ? found->get_object() : none;
+}
+
+const json::array& array_in(const json::object& from, std::string_view key) {
+  static const json::array none;
+  const auto* found = member(from, key);
+  return found != nullptr && found->is_array() ? found->get_array() : none;
+}
+
+std::string cell_in(const json::object& from, std::string_view key) {
+  const auto* found = member(from, key);
+  if (found == nullptr || found->is_null()) return {};
+  return found->is_string() ? std::string(found->get_string()) : json::serialize(*found);
+}
+
+void print_json(const json::object& document) { fmt::print("{}\n", json::serialize(document)); }
+
+}  // namespace leasehold::tools

@@ -1,0 +1,81 @@
+// The coordinator's HTTP API as subcommands use it: JSON in, JSON out, and every refusal or failure
+// told in one way and turned into one exit code.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "tools/http_client.hpp"
+#include "tools/subcommands.hpp"
+
+namespace leasehold::tools {
+
+/// Prints "leasehold: SENTENCE" to standard error and yields the code.
+exit_code complain(exit_code code, std::string_view sentence);
+
+/// Reads and writes through one connection. Every call returns what `on_ok` returned, or has
+/// complained and returns the code that fits.
+class api {
+ public:
+  using on_object = std::function<exit_code(const boost::json::object& body)>;
+  using on_line = std::function<bool(std::string_view line)>;
+
+  /// Reads the token and hands the API to `use`.
+  static exit_code open(const command_line& line, const std::function<exit_code(api&)>& use);
+
+  exit_code get(const std::string& target, const on_object& on_ok,
+                std::chrono::milliseconds extra_wait = {});
+  exit_code post(const std::string& target, const boost::json::object& body,
+                 const on_object& on_ok);
+  /// Hands on each line of the answer.
+  exit_code lines(const std::string& target, const std::string& accept, const on_line& sink);
+  /// Hands on each message of a WebSocket.
+  exit_code listen(const std::string& target, const on_line& sink);
+
+  [[nodiscard]] const command_line& line() const noexcept { return line_; }
+
+ private:
+  api(const command_line& line, client_options options);
+  exit_code finish(const std::variant<http_answer, transport_failure>& outcome,
+                   const on_object& on_ok);
+  exit_code refuse(const http_answer& answer);
+
+  const command_line& line_;
+  http_client client_;
+};
+
+/// A query string being built; empty values are left out.
+class query {
+ public:
+  explicit query(std::string path) : target_(std::move(path)) {}
+  query& add(std::string_view key, std::string_view value);
+  [[nodiscard]] const std::string& target() const noexcept { return target_; }
+
+ private:
+  std::string target_;
+  bool first_ = true;
+};
+
+/// "/v1/jobs/JOB" with the suffix, for instance ":cancel" or "/evidence".
+std::string job_path(std::string_view job, std::string_view suffix = {});
+
+/// A request id of 128 random bits: makes a call that is sent twice one request.
+std::string fresh_request_id();
+
+// Reading JSON without surprises: a member that is missing or of another type is empty.
+std::string text_in(const boost::json::object& from, std::string_view key);
+std::int64_t number_in(const boost::json::object& from, std::string_view key);
+bool flag_in(const boost::json::object& from, std::string_view key);
+const boost::json::object& object_in(const boost::json::object& from, std::string_view key);
+const boost::json::array& array_in(const boost::json::object& from, std::string_view key);
+/// Any member as a table cell.
+std::string cell_in(const boost::json::object& from, std::string_view key);
+
+/// Prints a document on one line.
+void print_json(const boost::json::object& document);
+
+}  // namespace leasehold::tools

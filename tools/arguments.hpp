@@ -1,0 +1,29 @@
+// Reading what people type: pairs, times, files.
+#pragma once
+
+#include <boost/json/object.hpp>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace leasehold::tools {
+
+/// "key=value" pairs as a JSON object of strings. Sets `fault` to a sentence when one is none.
+boost::json::object read_labels(const std::vector<std::string>& pairs, std::string& fault);
+
+/// "key=value" pairs as policy keys: numbers and words, in ms where the key ends in _ms; such a key
+/// also takes a length of time ("30s"). Sets `fault` when a key is unknown or a value does not fit.
+boost::json::object read_policy(const std::vector<std::string>& pairs, std::string& fault);
+
+/// A length of time in ms: "250ms", "30s", "5m", "2h", "1d", or a plain number of seconds.
+std::optional<std::int64_t> read_length_ms(std::string_view text);
+
+/// The whole of a file, or of standard input for "-", up to `limit` bytes. Sets `fault`.
+std::string read_file(const std::string& path, std::size_t limit, std::string& fault);
+
+/// The most bytes that a payload may have (protocol.md 1).
+inline constexpr std::size_t payload_limit = std::size_t{64} * 1024;
+
+}  // namespace leasehold::tools

@@ -1,0 +1,124 @@
+// `leasehold jobs`: the list, page after page.
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tools/api.hpp"
+#include "tools/terminal.hpp"
+
+namespace leasehold::tools {
+namespace {
+
+namespace json = boost::json;
+
+struct list_options {
+  std::string queue;
+  std::string state;
+  std::vector<std::string> labels;
+  std::int64_t limit = 100;
+  bool all = false;
+  bool count = false;
+};
+
+constexpr std::int64_t page_size = 500;
+
+std::string page_target(const list_options& chosen, std::int64_t size, const std::string& token) {
+  query target("/v1/jobs");
+  target.add("queue", chosen.queue).add("state", chosen.state);
+  for (const auto& label : chosen.labels) target.add("label", label);
+  target.add("page_size", std::to_string(size)).add("page_token", token);
+  return target.target();
+}
+
+std::vector<std::string> cells_of(const json::object& job) {
+  const auto result = text_in(job, "terminal_result");
+  return {
+      cell_in(job, "job_id"),          cell_in(job, "queue"),
+      cell_in(job, "state"),           cell_in(job, "generation"),
+      cell_in(job, "attempt"),         cell_in(job, "priority"),
+      cell_in(job, "holder_identity"), result == "none" ? cell_in(job, "progress_value") : result};
+}
+
+/// Hands on each job of the list until `limit` is reached.
+exit_code each_job(api& coordinator, const list_options& chosen,
+                   const std::function<void(const json::object&)>& take) {
+  std::int64_t left =
+      chosen.all || chosen.count ? std::numeric_limits<std::int64_t>::max() : chosen.limit;
+  std::string token;
+  do {
+    const auto size = std::min(left, page_size);
+    const auto result =
+        coordinator.get(page_target(chosen, size, token), [&](const json::object& page) {
+          for (const auto& job : array_in(page, "jobs")) {
+            if (job.is_object()) take(job.get_object());
+            --left;
+          }
+          token = text_in(page, "next_page_token");
+          return exit_code::ok;
+        });
+    if (result != exit_code::ok) return result;
+  } while (!token.empty() && left > 0);
+  if (!token.empty()) fmt::print(stderr, "more jobs: --limit N or --all shows them\n");
+  return exit_code::ok;
+}
+
+exit_code list(api& coordinator, const list_options& chosen) {
+  if (coordinator.line().json) return each_job(coordinator, chosen, print_json);
+  table shown(
+      {"JOB", "QUEUE", "STATE", "GEN", "ATTEMPT", "PRIORITY", "HOLDER", "RESULT OR PROGRESS"});
+  shown.colour_column(2);
+  const auto result =
+      each_job(coordinator, chosen, [&](const json::object& job) { shown.add(cells_of(job)); });
+  if (result == exit_code::ok) fmt::print("{}", shown.text());
+  return result;
+}
+
+/// How many jobs are in each state.
+exit_code count(api& coordinator, const list_options& chosen) {
+  std::map<std::string, std::int64_t> by_state;
+  const auto result = each_job(coordinator, chosen,
+                               [&](const json::object& job) { ++by_state[text_in(job, "state")]; });
+  if (result != exit_code::ok) return result;
+  if (coordinator.line().json) {
+    json::object out;
+    for (const auto& [state, jobs] : by_state) out[state] = jobs;
+    print_json(out);
+    return exit_code::ok;
+  }
+  table shown({"STATE", "JOBS"});
+  shown.colour_column(0);
+  for (const auto& [state, jobs] : by_state) shown.add({state, std::to_string(jobs)});
+  fmt::print("{}", shown.text());
+  return exit_code::ok;
+}
+
+}  // namespace
+
+void add_jobs(CLI::App& app, command_line& line) {
+  auto chosen = std::make_shared<list_options>();
+  auto* command = app.add_subcommand("jobs", "List jobs, or count them by state");
+  command->add_option("--queue", chosen->queue, "Only of this queue");
+  command->add_option("--state", chosen->state, "Only in this state, for instance active");
+  command->add_option("--label", chosen->labels, "Only with this KEY=VALUE; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--limit", chosen->limit, "Show at most so many")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_flag("--all", chosen->all, "Show all");
+  command->add_flag("--count", chosen->count, "Count them by state instead");
+  command->footer(
+      "Examples:\n"
+      "  leasehold jobs --state unresolved\n"
+      "  leasehold jobs --queue resize --count\n"
+      "  leasehold jobs --all --json > jobs.jsonl");
+  command->callback([&line, chosen] {
+    line.result = api::open(line, [&](api& coordinator) {
+      return chosen->count ? count(coordinator, *chosen) : list(coordinator, *chosen);
+    });
+  });
+}
+
+}  // namespace leasehold::tools
