@@ -31,10 +31,7 @@ std::string variable(const char* name) {
 /// directory. Empty: there is none, and calls go out without a credential.
 std::string token_path(const command_line& line) {
   if (!line.token_file.empty()) return line.token_file;
-  if (const auto data = variable("LEASEHOLD_DATA"); !data.empty()) return data + "/operator.token";
-  auto home = variable("XDG_DATA_HOME");
-  if (home.empty()) home = variable("HOME") + "/.local/share";
-  const auto path = home + "/leasehold/operator.token";
+  const auto path = default_data_directory() + "/operator.token";
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? path : "";
 }
@@ -76,6 +73,13 @@ const json::value* member(const json::object& from, std::string_view key) {
 }
 
 }  // namespace
+
+std::string default_data_directory() {
+  if (auto data = variable("LEASEHOLD_DATA"); !data.empty()) return data;
+  auto home = variable("XDG_DATA_HOME");
+  if (home.empty()) home = variable("HOME") + "/.local/share";
+  return home + "/leasehold";
+}
 
 exit_code complain(exit_code code, std::string_view sentence) {
   fmt::print(stderr, "leasehold: {}\n", sentence);

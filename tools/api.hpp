@@ -17,6 +17,10 @@ namespace leasehold::tools {
 /// Prints "leasehold: SENTENCE" to standard error and yields the code.
 exit_code complain(exit_code code, std::string_view sentence);
 
+/// Where leaseholdd keeps its data when nothing else is said: LEASEHOLD_DATA, else leasehold under
+/// XDG_DATA_HOME or ~/.local/share.
+std::string default_data_directory();
+
 /// Reads and writes through one connection. Every call returns what `on_ok` returned, or has
 /// complained and returns the code that fits.
 class api {

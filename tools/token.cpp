@@ -1,0 +1,147 @@
+// `leasehold token`: who may speak to the coordinator. Works on the principals file, not over HTTP;
+// a running leaseholdd takes the change with SIGHUP.
+#include <fmt/format.h>
+
+#include <boost/json/array.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/token_file.hpp"
+#include "tools/api.hpp"
+#include "tools/terminal.hpp"
+
+namespace leasehold::tools {
+namespace {
+
+namespace json = boost::json;
+
+struct token_options {
+  std::string data;
+  std::string principals;
+  std::string tenant = "default";
+  std::string name;
+  std::string token;
+  std::vector<std::string> roles;
+  std::vector<std::string> queues;
+};
+
+/// --principals, else principals.toml in --data or the default data directory.
+std::filesystem::path file_of(const token_options& chosen) {
+  if (!chosen.principals.empty()) return chosen.principals;
+  const auto directory = chosen.data.empty() ? default_data_directory() : chosen.data;
+  return std::filesystem::path(directory) / "principals.toml";
+}
+
+exit_code add(const command_line& line, const token_options& chosen) {
+  server::token_request request;
+  request.name = chosen.name;
+  request.tenant = chosen.tenant;
+  if (!chosen.queues.empty()) request.queues = chosen.queues;
+  for (const auto& name : chosen.roles) {
+    const auto role = server::role_from_word(name);
+    if (!role) {
+      return complain(
+          exit_code::malformed,
+          fmt::format("--role \"{}\" is none of worker, client, operator, auditor", name));
+    }
+    request.roles.push_back(*role);
+  }
+  const auto added = server::add_token(file_of(chosen), request);
+  if (const auto* fault = std::get_if<server::token_fault>(&added)) {
+    return complain(exit_code::broken, fault->sentence);
+  }
+  const auto& made = std::get<server::added_token>(added);
+  if (line.json) {
+    print_json({{"principal", chosen.name}, {"name", made.name}, {"token", made.token}});
+  } else {
+    fmt::print("{}\n", made.token);
+    fmt::print(stderr,
+               "This is shown once. It is called {}; a running leaseholdd takes it with SIGHUP.\n",
+               made.name);
+  }
+  return exit_code::ok;
+}
+
+std::string words_of(const std::vector<actors::role>& roles) {
+  std::string out;
+  for (const auto role : roles) out += (out.empty() ? "" : ",") + std::string(server::word(role));
+  return out;
+}
+
+exit_code list(const command_line& line, const token_options& chosen) {
+  const auto listed = server::list_tokens(file_of(chosen));
+  if (const auto* fault = std::get_if<server::token_fault>(&listed)) {
+    return complain(exit_code::broken, fault->sentence);
+  }
+  table shown({"PRINCIPAL", "TENANT", "ROLES", "TOKEN"});
+  for (const auto& entry : std::get<std::vector<server::token_line>>(listed)) {
+    if (line.json) {
+      print_json({{"principal", entry.principal},
+                  {"tenant", entry.tenant},
+                  {"roles", words_of(entry.roles)},
+                  {"token", entry.token}});
+    }
+    shown.add({entry.principal, entry.tenant, words_of(entry.roles), entry.token});
+  }
+  if (!line.json) fmt::print("{}", shown.text());
+  return exit_code::ok;
+}
+
+exit_code revoke(const command_line& line, const token_options& chosen) {
+  const auto revoked = server::revoke_token(file_of(chosen), chosen.name, chosen.token);
+  if (const auto* fault = std::get_if<server::token_fault>(&revoked)) {
+    return complain(exit_code::broken, fault->sentence);
+  }
+  const auto count = std::get<std::int64_t>(revoked);
+  if (line.json) {
+    print_json({{"revoked", count}});
+  } else {
+    fmt::print("{} revoked; a running leaseholdd takes it with SIGHUP.\n", count);
+  }
+  return exit_code::ok;
+}
+
+using verb_body = exit_code (*)(const command_line&, const token_options&);
+
+CLI::App* add_verb(CLI::App& parent, command_line& line,
+                   const std::shared_ptr<token_options>& chosen, const std::string& name,
+                   const std::string& what, verb_body run) {
+  auto* verb = parent.add_subcommand(name, what);
+  verb->add_option("--data", chosen->data, "Data directory of the coordinator");
+  verb->add_option("--principals", chosen->principals, "The principals file, when it is elsewhere");
+  verb->callback([&line, chosen, run] { line.result = run(line, *chosen); });
+  return verb;
+}
+
+}  // namespace
+
+void add_token(CLI::App& app, command_line& line) {
+  auto* command = app.add_subcommand("token", "Who may speak to the coordinator");
+  command->require_subcommand(1);
+  auto chosen = std::make_shared<token_options>();
+  auto* adding =
+      add_verb(*command, line, chosen, "add", "Give a principal a token; prints it once", add);
+  adding->add_option("principal", chosen->name, "Its name")->required();
+  adding
+      ->add_option("--role", chosen->roles, "worker, client, operator or auditor; may be repeated")
+      ->required()
+      ->allow_extra_args(false);
+  adding->add_option("--tenant", chosen->tenant, "Its tenant")->capture_default_str();
+  adding->add_option("--queue", chosen->queues, "A queue it may use; all without it")
+      ->allow_extra_args(false);
+  add_verb(*command, line, chosen, "list", "Principals and the names of their tokens", list);
+  auto* revoking = add_verb(*command, line, chosen, "revoke", "Take a token away", revoke);
+  revoking->add_option("principal", chosen->name, "Whose")->required();
+  revoking->add_option("token", chosen->token,
+                       "The token's name; without it all of the principal's");
+  command->footer(
+      "Examples:\n"
+      "  leasehold token add builder --role worker --queue build > builder.token\n"
+      "  leasehold token list\n"
+      "  leasehold token revoke builder");
+}
+
+}  // namespace leasehold::tools
