@@ -45,6 +45,7 @@ struct remembered_request {
   protocol::generation gen;
   protocol::holder from;
   outcome ending = outcome::none;
+  std::string unknown_outcome;  ///< only a scenario can set it: neither API nor wire carries one here
   std::string detail;
   bool force = false;
   protocol::generation answered;  ///< the lease's generation when it took effect

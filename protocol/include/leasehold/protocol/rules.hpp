@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "leasehold/protocol/event.hpp"
@@ -17,9 +18,17 @@ namespace leasehold::protocol {
 /// Goes up when a rule changes what it decides; each row of the live evidence names it.
 inline constexpr std::int64_t rule_version = 1;
 
-/// Which row of the decision table decided; the ids are those of protocol.md.
-enum class rule_id : std::uint16_t;
+/// Which row of the decision tables decided, generated from rules.def; `none` stands only in rows
+/// that no rule decided (those about the store).
+enum class rule_id : std::uint16_t {
+  none = 0,
+#define LEASEHOLD_RULE(name, number, word) name = number,
+#include "leasehold/protocol/rules.def"
+#undef LEASEHOLD_RULE
+};
 std::string_view word(rule_id id) noexcept;
+/// All rules in the order of rules.def.
+std::span<const rule_id> all_rules() noexcept;
 
 /// The flags of an evidence row (protocol.md 4).
 struct row_flags {
@@ -34,7 +43,7 @@ struct row_flags {
 struct verdict {
   protocol::decision decision = decision::rejected;
   protocol::reason reason = reason::none;
-  rule_id rule{};
+  rule_id rule = rule_id::none;
   row_flags flags;
   friend bool operator==(const verdict&, const verdict&) = default;
 };
@@ -62,11 +71,13 @@ class row_sink {
 };
 
 /// Names the answer to `what` at `now`; touches nothing. Every deadline due at `now` has been
-/// applied before. [L5-L12]
-verdict decide(const record& before, const policy& chosen, const event& what, instant now);
+/// applied before. `floor`: see step. [L5-L12]
+verdict decide(const record& before, const policy& chosen, const event& what, instant now,
+               generation floor = {});
 
 /// Makes an answer true. The only function that changes a record.
-void apply(record& target, const policy& chosen, const event& what, const verdict& answer, instant now);
+void apply(record& target, const policy& chosen, const event& what, const verdict& answer, instant now,
+           generation floor = {});
 
 /// The lease's next deadline: of an offer, of authority, of a reconcile window. Nothing for a lease
 /// that waits for nobody's time.
