@@ -276,8 +276,9 @@ policy_id get_policy(packed_reader& in) {
   return id;
 }
 
-/// Nothing when the body is not a whole row.
-std::optional<stored_row> get_body(std::string_view body, row_number number) {
+}  // namespace
+
+std::optional<stored_row> decode_row(std::string_view body, row_number number) {
   packed_reader in(body);
   stored_row r;
   const std::uint64_t mask64 = in.get_unsigned();
@@ -308,8 +309,6 @@ std::optional<stored_row> get_body(std::string_view body, row_number number) {
   if (!in.finished()) return std::nullopt;
   return r;
 }
-
-}  // namespace
 
 std::optional<framed_row> read_frame(std::string_view bytes, std::size_t at) noexcept {
   if (at >= bytes.size()) return std::nullopt;
@@ -381,7 +380,7 @@ decoded_rows decode_rows(std::string_view bytes, row_number first) {
   row_number number = first;
   for (std::size_t at = 0; at < bytes.size(); ++number.value) {
     const auto framed = read_frame(bytes, at);
-    auto r = framed ? get_body(framed->body, number) : std::nullopt;
+    auto r = framed ? decode_row(framed->body, number) : std::nullopt;
     if (!r) {
       out.broken = number;
       return out;

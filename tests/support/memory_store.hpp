@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -135,8 +136,11 @@ class memory_store final : public actors::store {
                   std::function<void(actors::store_result<bool>)> done) override {
     {
       const std::lock_guard lock(mutex_);
-      for (auto& each : slice.changed) records_[each.key] = std::move(each.image);
-      forgotten_.insert(forgotten_.end(), slice.forgotten.begin(), slice.forgotten.end());
+      for (auto& each : slice.changed) {
+        forgotten_.erase(each.key);
+        records_[each.key] = std::move(each.image);
+      }
+      forgotten_.insert(slice.forgotten.begin(), slice.forgotten.end());
       if (slice.last) {
         for (const auto& key : forgotten_) records_.erase(key);
         forgotten_.clear();
@@ -221,7 +225,7 @@ class memory_store final : public actors::store {
   std::vector<actors::stored_batch> log_;
   std::map<protocol::lease_key, protocol::fold::lease_image> records_;
   std::map<protocol::policy_id, protocol::policy> policies_;
-  std::vector<protocol::lease_key> forgotten_;
+  std::set<protocol::lease_key> forgotten_;
   protocol::row_number checkpoint_;
   std::deque<pending> waiting_;
   std::map<std::int64_t, actors::store_error::kind> failures_;

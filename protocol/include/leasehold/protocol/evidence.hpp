@@ -112,6 +112,9 @@ struct framed_row {
 /// Reads the frame at `at`; nothing when it does not end within `bytes`.
 std::optional<framed_row> read_frame(std::string_view bytes, std::size_t at) noexcept;
 
+/// Decodes the body of one framed row; nothing when it is not a whole row.
+std::optional<stored_row> decode_row(std::string_view body, row_number number);
+
 /// Decodes the rows that `bytes` hold, numbered from `first`; the first bad one ends it with `broken`.
 struct decoded_rows {
   std::vector<stored_row> rows;

@@ -1,0 +1,225 @@
+#include "src/store/schema.hpp"
+
+#include <fcntl.h>
+#include <openssl/rand.h>
+#include <unistd.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <system_error>
+
+#include "src/store/batch_log.hpp"
+
+namespace leasehold::storage {
+
+namespace {
+
+using actors::store_error;
+
+/// "LSHD": the application id in the header of the file.
+constexpr std::int64_t application_id = 0x4c534844;
+
+// The body stands last, so that a reader of ranges and hashes does not page through it.
+constexpr const char* tables = R"(
+  PRAGMA application_id = 1280526404;
+  PRAGMA user_version = 1;
+  CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+  CREATE TABLE batch (
+    first_row INTEGER PRIMARY KEY, last_row INTEGER NOT NULL, format INTEGER NOT NULL,
+    boot_id TEXT NOT NULL, boottime_ms INTEGER NOT NULL, wall_ms INTEGER NOT NULL,
+    coordinator_ms INTEGER NOT NULL, chain BLOB NOT NULL, body BLOB NOT NULL);
+  CREATE TABLE record (
+    tenant TEXT NOT NULL, lease TEXT NOT NULL, last_row INTEGER NOT NULL,
+    check_value INTEGER NOT NULL, image BLOB NOT NULL, PRIMARY KEY (tenant, lease)) WITHOUT ROWID;
+  CREATE TABLE policy (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+)";
+static_assert(application_id == 1280526404 && schema_version == 1);
+
+store_error foreign(const std::filesystem::path& file, std::string_view why) {
+  return {store_error::kind::foreign, file.string() + " " + std::string(why)};
+}
+
+actors::store_result<std::int64_t> read_number(connection& from, std::string_view sql) {
+  statement query = from.prepare(sql);
+  const int code = query.step();
+  if (code != SQLITE_ROW) return from.last_error("reading");
+  return query.integer(0);
+}
+
+std::string random_id() {
+  std::array<unsigned char, 16> bits{};
+  RAND_bytes(bits.data(), static_cast<int>(bits.size()));
+  actors::chain_hash padded{};
+  std::memcpy(padded.data(), bits.data(), bits.size());
+  return to_hex(padded).substr(0, 2 * bits.size());
+}
+
+std::optional<store_error> put_fact(connection& to, std::string_view key, std::int64_t value) {
+  statement put = to.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)");
+  if (put.prepared() && put.bind_text(1, key).bind(2, value).run() == SQLITE_DONE) return {};
+  return to.last_error("writing");
+}
+
+std::optional<store_error> put_fact(connection& to, std::string_view key, std::string_view value) {
+  statement put = to.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)");
+  if (put.prepared() && put.bind_text(1, key).bind_text(2, value).run() == SQLITE_DONE) return {};
+  return to.last_error("writing");
+}
+
+std::optional<store_error> create_tables(connection& in, std::int64_t shards) {
+  transaction whole(in);
+  if (auto fault = whole.begin_writing()) return fault;
+  if (auto fault = in.execute(tables, "making the tables of")) return fault;
+  const std::string id = random_id();
+  const std::string chain = to_hex(genesis_chain(id));
+  if (auto fault = put_fact(in, "store_id", std::string_view(id))) return fault;
+  if (auto fault = put_fact(in, "shards", shards)) return fault;
+  if (auto fault = put_fact(in, "anchor_row", 0)) return fault;
+  if (auto fault = put_fact(in, "anchor_chain", std::string_view(chain))) return fault;
+  if (auto fault = write_checkpoint_facts(in, {})) return fault;
+  return whole.commit();
+}
+
+std::optional<store_error> prepare_writing(connection& db) {
+  // Pages of 16 KiB: the log is made of large bodies. SQLite's own checkpoints are off, because
+  // they pass over a failed fsync; the writer runs them and looks at the result.
+  return db.execute(
+      "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+      "PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 67108864;"
+      "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;",
+      "preparing");
+}
+
+/// The file is made by us, so that nobody else reads what is in it; SQLite gives its side files the
+/// same rights.
+std::optional<store_error> make_private_file(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0) {
+    return store_error{store_error::kind::io, "opening " + file.string() + ": " +
+                                                  std::generic_category().message(errno) +
+                                                  "; the data directory must be writable"};
+  }
+  ::close(descriptor);
+  return std::nullopt;
+}
+
+std::optional<store_error> check_identity(connection& db, const std::filesystem::path& file) {
+  const auto id = read_number(db, "PRAGMA application_id");
+  if (const auto* fault = std::get_if<store_error>(&id)) return *fault;
+  if (std::get<std::int64_t>(id) != application_id) {
+    return foreign(file, "is the database of another program; name another data directory");
+  }
+  const auto version = read_number(db, "PRAGMA user_version");
+  if (const auto* fault = std::get_if<store_error>(&version)) return *fault;
+  if (std::get<std::int64_t>(version) > schema_version) {
+    return foreign(file, "was written by a newer version (schema " +
+                             std::to_string(std::get<std::int64_t>(version)) +
+                             ", this one reads up to " + std::to_string(schema_version) +
+                             "); start that version, or restore a backup of this one");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<store_error> find_foreign(const std::filesystem::path& file) {
+  static constexpr std::string_view magic("SQLite format 3\0", 16);
+  std::ifstream in(file, std::ios::binary);
+  std::string head(magic.size(), '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (in.gcount() == 0) return std::nullopt;
+  if (head == magic) return std::nullopt;
+  return foreign(file, "is not a Leasehold store; name another data directory, or move the file");
+}
+
+actors::store_result<connection> open_database(const std::filesystem::path& file,
+                                               connection::access how,
+                                               std::optional<std::int64_t> create_with_shards) {
+  if (auto fault = find_foreign(file)) return *fault;
+  if (create_with_shards) {
+    if (auto fault = make_private_file(file)) return *fault;
+  }
+  auto opened = connection::open(file, how);
+  if (std::holds_alternative<store_error>(opened)) return opened;
+  auto& db = std::get<connection>(opened);
+  const auto tables_there = read_number(db, "SELECT count(*) FROM sqlite_master");
+  if (const auto* fault = std::get_if<store_error>(&tables_there)) return *fault;
+  const bool empty = std::get<std::int64_t>(tables_there) == 0;
+  if (!empty || !create_with_shards) {
+    if (auto fault = check_identity(db, file)) return *fault;
+  }
+  if (how == connection::access::read_write) {
+    if (auto fault = prepare_writing(db)) return *fault;
+  }
+  if (empty && create_with_shards) {
+    if (auto fault = create_tables(db, *create_with_shards)) return *fault;
+  }
+  return opened;
+}
+
+actors::store_result<store_facts> read_facts(connection& from) {
+  statement query = from.prepare("SELECT key, value FROM meta");
+  if (!query.prepared()) return from.last_error("reading");
+  store_facts facts;
+  bool chained = false;
+  int code = query.step();
+  for (; code == SQLITE_ROW; code = query.step()) {
+    const std::string_view key = query.bytes(0);
+    if (key == "store_id") facts.store_id = query.bytes(1);
+    if (key == "shards") facts.shards = query.integer(1);
+    if (key == "anchor_row") facts.anchor.last_row.value = query.integer(1);
+    if (key == "checkpoint_row") facts.checkpoint.value = query.integer(1);
+    if (key == "record_count") facts.record_count = query.integer(1);
+    if (key == "record_sum") facts.record_sum = static_cast<std::uint64_t>(query.integer(1));
+    if (key == "anchor_chain") {
+      const auto chain = chain_from_hex(query.bytes(1));
+      chained = chain.has_value();
+      if (chain) facts.anchor.chain = *chain;
+    }
+  }
+  if (code != SQLITE_DONE) return from.error(code, "reading");
+  if (facts.store_id.size() != 32 || facts.shards < 1 || !chained) {
+    return store_error{store_error::kind::corrupt,
+                       from.file() +
+                           ": the store's own facts (table meta) are damaged; restore "
+                           "the directory from a backup"};
+  }
+  return facts;
+}
+
+std::optional<store_error> write_checkpoint_facts(connection& to, const store_facts& facts) {
+  if (auto fault = put_fact(to, "checkpoint_row", facts.checkpoint.value)) return fault;
+  if (auto fault = put_fact(to, "record_count", facts.record_count)) return fault;
+  return put_fact(to, "record_sum", static_cast<std::int64_t>(facts.record_sum));
+}
+
+actors::store_result<actors::log_head> read_head(connection& from, const store_facts& facts) {
+  statement query =
+      from.prepare("SELECT last_row, chain FROM batch ORDER BY first_row DESC LIMIT 1");
+  const int code = query.step();
+  if (code == SQLITE_DONE) return facts.anchor;
+  if (code != SQLITE_ROW) return from.last_error("reading the end of the log in");
+  actors::log_head head{{query.integer(0)}, {}};
+  const std::string_view chain = query.bytes(1);
+  if (chain.size() != head.chain.size()) {
+    return store_error{store_error::kind::corrupt,
+                       from.file() +
+                           ": the hash of the last batch is damaged; restore the "
+                           "directory from a backup"};
+  }
+  std::memcpy(head.chain.data(), chain.data(), chain.size());
+  return head;
+}
+
+std::uint64_t record_check(const protocol::lease_key& key, std::string_view image) {
+  const auto add = [](std::uint64_t seed, std::string_view text) {
+    return XXH3_64bits_withSeed(text.data(), text.size(), seed);
+  };
+  return add(add(add(0, key.tenant.value), key.lease.value), image);
+}
+
+}  // namespace leasehold::storage

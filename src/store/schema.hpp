@@ -1,0 +1,46 @@
+// The tables of a SQLite store, and what must be true of a file before it is used.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "leasehold/actors/store.hpp"
+#include "src/store/sqlite_connection.hpp"
+
+namespace leasehold::storage {
+
+inline constexpr std::int64_t schema_version = 1;
+inline constexpr std::string_view database_name = "leasehold.db";
+
+/// What the store says about itself.
+struct store_facts {
+  std::string store_id;
+  std::int64_t shards = 0;
+  actors::log_head anchor;          ///< where the log begins: the row before its first one
+  protocol::row_number checkpoint;  ///< records are as of this row
+  std::int64_t record_count = 0;
+  std::uint64_t record_sum = 0;  ///< of the check values of all records, modulo 2^64
+};
+
+/// Refuses a file that is not a store, or one of a newer version; a missing or empty file is
+/// neither.
+std::optional<actors::store_error> find_foreign(const std::filesystem::path& file);
+
+/// Opens the database of a store and checks what it is. `create`: makes the tables of an empty
+/// file.
+actors::store_result<connection> open_database(const std::filesystem::path& file,
+                                               connection::access how,
+                                               std::optional<std::int64_t> create_with_shards);
+
+actors::store_result<store_facts> read_facts(connection& from);
+std::optional<actors::store_error> write_checkpoint_facts(connection& to, const store_facts& facts);
+
+/// The newest piece of the log; the anchor when there is none.
+actors::store_result<actors::log_head> read_head(connection& from, const store_facts& facts);
+
+/// The check value of a record in the checkpoint.
+std::uint64_t record_check(const protocol::lease_key& key, std::string_view image);
+
+}  // namespace leasehold::storage

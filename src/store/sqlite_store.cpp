@@ -1,0 +1,217 @@
+#include "src/store/sqlite_store.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include "leasehold/protocol/record_image.hpp"
+#include "src/store/batch_log.hpp"
+#include "src/store/directory_lock.hpp"
+#include "src/store/schema.hpp"
+#include "src/store/sqlite_reader.hpp"
+#include "src/store/sqlite_writer.hpp"
+
+namespace leasehold::storage {
+
+namespace {
+
+using actors::log_head;
+using actors::recovered_head;
+using actors::store_error;
+using actors::stored_batch;
+using protocol::row_number;
+
+/// Batches per read of a start: about 4 MiB.
+constexpr std::size_t batches_at_once = 64;
+
+store_error damaged(const std::filesystem::path& directory, std::string_view what) {
+  return {store_error::kind::corrupt,
+          directory.string() + ": " + std::string(what) +
+              "; the store is not used like this. 'leasehold verify --data " + directory.string() +
+              "' names everything that is damaged; restore the directory from a backup"};
+}
+
+class sqlite_store final : public actors::store {
+ public:
+  sqlite_store(std::filesystem::path directory, directory_lock lock, connection db,
+               store_facts facts, log_head head)
+      : directory_(std::move(directory)),
+        lock_(std::move(lock)),
+        facts_(facts),
+        head_at_start_(head),
+        readers_(directory_ / database_name),
+        writer_(std::move(db), std::move(facts), head) {}
+
+  actors::store_result<recovered_head> recover(
+      const std::function<void(actors::checkpoint_entry&&)>& on_record,
+      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
+      const std::function<void(stored_batch&&)>& on_batch) override {
+    using result = actors::store_result<recovered_head>;
+    return readers_.with<result>([&](sqlite_reader& from) -> result {
+      if (auto fault = read_policies(from, on_policy)) return *fault;
+      if (auto fault = read_records(from, on_record)) return *fault;
+      recovered_head out{head_at_start_, facts_.checkpoint, std::nullopt, facts_.store_id,
+                         facts_.shards};
+      if (auto fault = read_tail(from, on_batch, out)) return *fault;
+      return out;
+    });
+  }
+
+  void commit(actors::batch what,
+              std::function<void(actors::store_result<actors::committed>)> done) override {
+    writer_.commit(std::move(what), std::move(done));
+  }
+
+  void checkpoint(actors::checkpoint_slice slice,
+                  std::function<void(actors::store_result<bool>)> done) override {
+    writer_.checkpoint(std::move(slice), std::move(done));
+  }
+
+  actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
+      const protocol::lease_key& key, row_number newest, std::size_t limit) override {
+    using result = actors::store_result<std::vector<protocol::stored_row>>;
+    return readers_.with<result>(
+        [&](sqlite_reader& from) { return from.rows_of_lease(key, newest, limit); });
+  }
+
+  actors::store_result<std::vector<protocol::stored_row>> rows_from(row_number from,
+                                                                    std::size_t limit) override {
+    using result = actors::store_result<std::vector<protocol::stored_row>>;
+    return readers_.with<result>(
+        [&](sqlite_reader& reader) { return reader.rows_from(from, limit); });
+  }
+
+  actors::store_result<std::vector<stored_batch>> batches_from(row_number from,
+                                                               std::size_t limit) override {
+    using result = actors::store_result<std::vector<stored_batch>>;
+    return readers_.with<result>(
+        [&](sqlite_reader& reader) { return reader.batches_from(from, limit); });
+  }
+
+  actors::store_result<log_head> head() override { return writer_.head(); }
+
+ private:
+  std::optional<store_error> read_policies(
+      sqlite_reader& from,
+      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy) {
+    std::optional<store_error> fault;
+    auto failed = from.each_policy([&](protocol::policy_id id, std::optional<protocol::policy> p) {
+      if (p && protocol::id_of(*p) == id) {
+        on_policy(id, *p);
+      } else if (!fault) {
+        fault = damaged(directory_, "policy " + protocol::to_text(id) + " is not what was stored");
+      }
+    });
+    return failed ? failed : fault;
+  }
+
+  std::optional<store_error> read_records(
+      sqlite_reader& from, const std::function<void(actors::checkpoint_entry&&)>& on_record) {
+    std::optional<store_error> fault;
+    std::int64_t count = 0;
+    std::uint64_t sum = 0;
+    auto failed = from.each_record([&](const stored_record& r) {
+      ++count;
+      sum += r.check;
+      auto image =
+          record_check(r.key, r.image) == r.check ? protocol::decode_image(r.image) : std::nullopt;
+      if (image && image->last_row == r.last_row) {
+        on_record({r.key, std::move(*image)});
+      } else if (!fault) {
+        fault = damaged(directory_, "the record of lease '" + r.key.lease.value + "' of tenant '" +
+                                        r.key.tenant.value + "' is not what was stored");
+      }
+    });
+    if (failed) return failed;
+    if (!fault && (count != facts_.record_count || sum != facts_.record_sum)) {
+      fault = damaged(directory_, "records of the checkpoint are missing or of another time");
+    }
+    return fault;
+  }
+
+  std::optional<store_error> read_tail(sqlite_reader& from,
+                                       const std::function<void(stored_batch&&)>& on_batch,
+                                       recovered_head& out) {
+    if (facts_.checkpoint > head_at_start_.last_row) {
+      return damaged(directory_, "the log ends at row " +
+                                     std::to_string(head_at_start_.last_row.value) +
+                                     ", before the checkpoint's row " +
+                                     std::to_string(facts_.checkpoint.value));
+    }
+    auto begun = begin_of_tail(from, out);
+    if (auto* fault = std::get_if<store_error>(&begun)) return *fault;
+    log_head at = std::get<log_head>(begun);
+    while (at.last_row < head_at_start_.last_row) {
+      auto read = from.batches_from({at.last_row.value + 1}, batches_at_once);
+      if (auto* fault = std::get_if<store_error>(&read)) return *fault;
+      auto& batches = std::get<std::vector<stored_batch>>(read);
+      if (batches.empty()) {
+        return damaged(directory_, "row " + std::to_string(at.last_row.value + 1) + " is missing");
+      }
+      for (stored_batch& each : batches) {
+        if (auto broken = find_broken(at, each)) {
+          return damaged(directory_,
+                         "row " + std::to_string(broken->row.value) + ": " + broken->sentence);
+        }
+        at = {each.last_row, each.chain};
+        out.anchor = each.anchor;
+        on_batch(std::move(each));
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// The batch before the one that holds the first row after the checkpoint, or the log's anchor.
+  actors::store_result<log_head> begin_of_tail(sqlite_reader& from, recovered_head& out) {
+    auto holding = from.batches_from({facts_.checkpoint.value + 1}, 1);
+    if (auto* fault = std::get_if<store_error>(&holding)) return *fault;
+    const auto& found = std::get<std::vector<stored_batch>>(holding);
+    const row_number first =
+        found.empty() ? row_number{facts_.checkpoint.value + 1} : found.front().first_row;
+    auto before = from.batch_before(first);
+    if (auto* fault = std::get_if<store_error>(&before)) return *fault;
+    const auto& last = std::get<std::optional<stored_batch>>(before);
+    if (!last) return facts_.anchor;
+    out.anchor = last->anchor;
+    return log_head{last->last_row, last->chain};
+  }
+
+  std::filesystem::path directory_;
+  directory_lock lock_;
+  store_facts facts_;
+  log_head head_at_start_;
+  reader_pool readers_;
+  sqlite_writer writer_;
+};
+
+std::optional<store_error> make_directory(const std::filesystem::path& directory) {
+  std::error_code failed;
+  const bool made = std::filesystem::create_directories(directory, failed);
+  if (!failed && made) {
+    std::filesystem::permissions(directory, std::filesystem::perms::owner_all, failed);
+  }
+  if (!failed) return std::nullopt;
+  return store_error{store_error::kind::io, "making " + directory.string() + ": " +
+                                                failed.message() +
+                                                "; name a data directory that can be written"};
+}
+
+}  // namespace
+
+actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sqlite_options& how) {
+  if (auto fault = make_directory(how.directory)) return *fault;
+  auto locked = directory_lock::take(how.directory);
+  if (auto* fault = std::get_if<store_error>(&locked)) return *fault;
+  auto opened =
+      open_database(how.directory / database_name, connection::access::read_write, how.shards);
+  if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
+  auto& db = std::get<connection>(opened);
+  auto facts = read_facts(db);
+  if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
+  auto head = read_head(db, std::get<store_facts>(facts));
+  if (auto* fault = std::get_if<store_error>(&head)) return *fault;
+  return std::make_unique<sqlite_store>(how.directory, std::move(std::get<directory_lock>(locked)),
+                                        std::move(db), std::move(std::get<store_facts>(facts)),
+                                        std::get<log_head>(head));
+}
+
+}  // namespace leasehold::storage

@@ -1,0 +1,21 @@
+// The store port on SQLite (architecture.md 4).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+
+#include "leasehold/actors/store.hpp"
+
+namespace leasehold::storage {
+
+struct sqlite_options {
+  std::filesystem::path directory;  ///< made when it is missing, for its owner only
+  std::int64_t shards = 64;         ///< of a new store; one that exists has its own
+};
+
+/// Takes the directory for life: a second coordinator is told `taken`. The writer's thread runs
+/// until the store is destroyed, which first writes what still waits.
+actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sqlite_options& how);
+
+}  // namespace leasehold::storage

@@ -1,0 +1,335 @@
+#include "src/store/sqlite_writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "leasehold/protocol/record_image.hpp"
+#include "src/store/batch_log.hpp"
+
+namespace leasehold::storage {
+
+namespace {
+
+using actors::store_error;
+using std::chrono::milliseconds;
+
+/// The most that one transaction takes of what waits.
+constexpr std::size_t transaction_bytes = std::size_t{1024} * 1024;
+/// Records per transaction of a checkpoint: a commit waits for no more than these.
+constexpr std::size_t records_at_once = 256;
+/// After this long a slice goes before the commits that wait, so that it is not starved.
+constexpr milliseconds slice_patience{250};
+constexpr milliseconds busy_stretch{20};
+constexpr milliseconds lock_pause{1};
+/// The write-ahead log is copied into the database past this many pages of 16 KiB (32 MiB).
+constexpr int wal_limit_pages = 2048;
+
+std::size_t bytes_of(const actors::batch& what) {
+  std::size_t bytes = 0;
+  for (const std::string& group : what.groups) bytes += group.size();
+  return bytes;
+}
+
+}  // namespace
+
+sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head head)
+    : db_(std::move(db)),
+      facts_(std::move(facts)),
+      head_(head),
+      insert_batch_(db_.prepare("INSERT INTO batch (first_row, last_row, format, boot_id, "
+                                "boottime_ms, wall_ms, coordinator_ms, chain, body) "
+                                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")),
+      insert_policy_(db_.prepare("INSERT OR REPLACE INTO policy (id, text) VALUES (?, ?)")),
+      find_record_(db_.prepare("SELECT check_value FROM record WHERE tenant = ? AND lease = ?")),
+      put_record_(db_.prepare("INSERT OR REPLACE INTO record (tenant, lease, last_row, "
+                              "check_value, image) VALUES (?, ?, ?, ?, ?)")),
+      delete_record_(db_.prepare("DELETE FROM record WHERE tenant = ? AND lease = ?")),
+      published_head_(head) {
+  sqlite3_wal_hook(
+      db_.raw(),
+      [](void* pages, sqlite3*, const char*, int count) {
+        *static_cast<int*>(pages) = count;
+        return SQLITE_OK;
+      },
+      &wal_pages_);
+  thread_ = std::thread([this] { run(); });
+}
+
+sqlite_writer::~sqlite_writer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_one();
+  thread_.join();
+}
+
+void sqlite_writer::commit(actors::batch what, commit_done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    batches_.push_back({std::move(what), std::move(done)});
+  }
+  work_.notify_one();
+}
+
+void sqlite_writer::checkpoint(actors::checkpoint_slice slice, slice_done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    slices_.push_back({std::move(slice), std::move(done), 0, steady::now() + slice_patience});
+  }
+  work_.notify_one();
+}
+
+actors::log_head sqlite_writer::head() const {
+  const std::lock_guard lock(mutex_);
+  return published_head_;
+}
+
+bool sqlite_writer::wait_for_work(std::unique_lock<std::mutex>& lock) {
+  const auto there = [this] { return stopping_ || !batches_.empty() || !slices_.empty(); };
+  if (!there()) {
+    work_.wait(lock, there);
+    busy_since_ = steady::now();
+  }
+  return !batches_.empty() || !slices_.empty();
+}
+
+void sqlite_writer::run() {
+  busy_since_ = steady::now();
+  std::unique_lock lock(mutex_);
+  while (wait_for_work(lock)) {
+    const bool slice_first =
+        !slices_.empty() && (batches_.empty() || steady::now() >= slices_.front().due);
+    if (slice_first) {
+      waiting_slice slice = std::move(slices_.front());
+      slices_.pop_front();
+      lock.unlock();
+      const bool finished = write_slice(slice);
+      lock.lock();
+      if (!finished) {
+        slice.due = steady::now() + slice_patience;
+        slices_.push_front(std::move(slice));
+      }
+    } else {
+      auto waiting = take_batches();
+      lock.unlock();
+      commit_all(std::move(waiting));
+      lock.lock();
+    }
+    lock.unlock();
+    shorten_wal();
+    leave_lock_free();
+    lock.lock();
+  }
+}
+
+std::vector<sqlite_writer::waiting_batch> sqlite_writer::take_batches() {
+  std::vector<waiting_batch> taken;
+  std::size_t bytes = 0;
+  while (!batches_.empty() && bytes < transaction_bytes) {
+    bytes += bytes_of(batches_.front().what);
+    taken.push_back(std::move(batches_.front()));
+    batches_.pop_front();
+  }
+  return taken;
+}
+
+void sqlite_writer::commit_all(std::vector<waiting_batch> waiting) {
+  actors::log_head head = head_;
+  std::int64_t first_row = head_.last_row.value + 1;
+  std::optional<store_error> fault = fatal_;
+  if (!fault) fault = write_batches(waiting, head);
+  if (!fault) {
+    head_ = head;
+    const std::lock_guard lock(mutex_);
+    published_head_ = head;
+  } else if (fault->what == store_error::kind::fatal) {
+    fatal_ = fault;
+  }
+  for (waiting_batch& each : waiting) {
+    if (fault) {
+      each.done(*fault);
+      continue;
+    }
+    each.done(actors::committed{{first_row}, head});
+    first_row += each.what.rows;
+  }
+}
+
+std::optional<store_error> sqlite_writer::write_batches(const std::vector<waiting_batch>& waiting,
+                                                        actors::log_head& head) {
+  std::vector<const actors::batch*> batches;
+  for (const waiting_batch& each : waiting) batches.push_back(&each.what);
+  const auto pieces = cut_pieces(batches, head);
+  if (!pieces) {
+    return store_error{store_error::kind::corrupt,
+                       "a batch does not hold the rows that it says; nothing of it was stored"};
+  }
+  std::optional<store_error> fault;
+  {
+    transaction whole(db_);
+    if ((fault = whole.begin_writing())) return fault;
+    for (const actors::stored_batch& piece : *pieces) {
+      if ((fault = insert(piece))) return fault;
+    }
+    for (const waiting_batch& each : waiting) {
+      if ((fault = insert_policies(each.what))) return fault;
+    }
+    fault = whole.commit();
+  }
+  return fault ? settle_failed_commit(std::move(*fault)) : std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::insert(const actors::stored_batch& piece) {
+  const std::string_view chain(reinterpret_cast<const char*>(piece.chain.data()),
+                               piece.chain.size());
+  const int code = insert_batch_.bind(1, piece.first_row.value)
+                       .bind(2, piece.last_row.value)
+                       .bind(3, piece.format)
+                       .bind_text(4, piece.anchor.boot_id)
+                       .bind(5, piece.anchor.boottime_ms)
+                       .bind(6, piece.anchor.wall_ms)
+                       .bind(7, piece.anchor.coordinator_time.ms)
+                       .bind_blob(8, chain)
+                       .bind_blob(9, piece.rows)
+                       .run();
+  if (code == SQLITE_DONE) return std::nullopt;
+  return db_.error(code, "writing a batch to");
+}
+
+std::optional<store_error> sqlite_writer::insert_policies(const actors::batch& what) {
+  for (const auto& [id, chosen] : what.policies) {
+    const std::string text = protocol::canonical_text(chosen);
+    const int code =
+        insert_policy_.bind(1, static_cast<std::int64_t>(id.value)).bind_text(2, text).run();
+    if (code != SQLITE_DONE) return db_.error(code, "writing a policy to");
+  }
+  return std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::settle_failed_commit(store_error fault) {
+  const auto found = read_head(db_, facts_);
+  const auto* now = std::get_if<actors::log_head>(&found);
+  if (now != nullptr && *now == head_) return fault;
+  if (fault.what != store_error::kind::fatal) {
+    fault = {store_error::kind::fatal,
+             fault.sentence +
+                 "; whether the commit is in the log cannot be told, so the process "
+                 "must stop and recover"};
+  }
+  return fault;
+}
+
+bool sqlite_writer::write_slice(waiting_slice& slice) {
+  auto fault = fatal_ ? fatal_ : write_records(slice);
+  if (fault) {
+    if (fault->what == store_error::kind::fatal) fatal_ = fault;
+    slice.done(*fault);
+    return true;
+  }
+  if (slice.written < slice.what.changed.size()) return false;
+  slice.done(true);
+  return true;
+}
+
+std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
+  const actors::checkpoint_slice& what = slice.what;
+  if (what.upto > head_.last_row) {
+    return store_error{store_error::kind::corrupt,
+                       "the checkpoint is ahead of the log; nothing of it was stored"};
+  }
+  const std::size_t end = std::min(slice.written + records_at_once, what.changed.size());
+  const bool finishes = what.last && end == what.changed.size();
+  store_facts facts = facts_;
+  // Until the last slice a lost transaction only means an older checkpoint: no fsync is needed.
+  const char* safety = finishes ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
+  if (auto fault = db_.execute(safety, "preparing")) return fault;
+  std::optional<store_error> fault;
+  {
+    transaction part(db_);
+    fault = part.begin_writing();
+    for (std::size_t i = slice.written; !fault && i < end; ++i) {
+      fault = write_record(what.changed[i], facts);
+    }
+    if (end == what.changed.size()) {
+      forgotten_.insert(what.forgotten.begin(), what.forgotten.end());
+    }
+    if (!fault && finishes) {
+      fault = forget_records(facts);
+      facts.checkpoint = what.upto;
+    }
+    if (!fault) fault = write_checkpoint_facts(db_, facts);
+    if (!fault) fault = part.commit();
+  }
+  if (auto unsafe = db_.execute("PRAGMA synchronous = FULL", "preparing")) return unsafe;
+  if (fault) return fault;
+  facts_ = facts;
+  slice.written = end;
+  if (finishes) forgotten_.clear();
+  return std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::write_record(const actors::checkpoint_entry& entry,
+                                                       store_facts& facts) {
+  if (auto fault = remove_from_sums(entry.key, facts)) return fault;
+  forgotten_.erase(entry.key);
+  const std::string image = protocol::encode_image(entry.image);
+  const std::uint64_t check = record_check(entry.key, image);
+  facts.record_count += 1;
+  facts.record_sum += check;
+  const int code = put_record_.bind_text(1, entry.key.tenant.value)
+                       .bind_text(2, entry.key.lease.value)
+                       .bind(3, entry.image.last_row.value)
+                       .bind(4, static_cast<std::int64_t>(check))
+                       .bind_blob(5, image)
+                       .run();
+  if (code == SQLITE_DONE) return std::nullopt;
+  return db_.error(code, "writing a record to");
+}
+
+std::optional<store_error> sqlite_writer::forget_records(store_facts& facts) {
+  for (const protocol::lease_key& key : forgotten_) {
+    if (auto fault = remove_from_sums(key, facts)) return fault;
+    const int code =
+        delete_record_.bind_text(1, key.tenant.value).bind_text(2, key.lease.value).run();
+    if (code != SQLITE_DONE) return db_.error(code, "forgetting a record in");
+  }
+  return std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::remove_from_sums(const protocol::lease_key& key,
+                                                           store_facts& facts) {
+  const int code = find_record_.bind_text(1, key.tenant.value).bind_text(2, key.lease.value).step();
+  if (code == SQLITE_ROW) {
+    facts.record_count -= 1;
+    facts.record_sum -= static_cast<std::uint64_t>(find_record_.integer(0));
+  }
+  find_record_.reset();
+  if (code == SQLITE_ROW || code == SQLITE_DONE) return std::nullopt;
+  return db_.error(code, "reading a record of");
+}
+
+/// Copies the write-ahead log into the database while nobody appends to it, so that the next commit
+/// begins it anew. A reader in the middle of it only delays that.
+void sqlite_writer::shorten_wal() {
+  if (fatal_ || wal_pages_ < wal_limit_pages) {
+    next_shortening_ = 0;
+    return;
+  }
+  if (wal_pages_ < next_shortening_) return;
+  next_shortening_ = wal_pages_ + wal_limit_pages / 4;
+  const int code =
+      sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+  if (code == SQLITE_OK || code == SQLITE_BUSY) return;
+  const store_error fault = db_.error(code, "copying the write-ahead log of");
+  if (fault.what == store_error::kind::fatal) fatal_ = fault;
+}
+
+void sqlite_writer::leave_lock_free() {
+  const auto now = steady::now();
+  if (now - busy_since_ < busy_stretch) return;
+  std::this_thread::sleep_for(lock_pause);
+  busy_since_ = steady::now();
+}
+
+}  // namespace leasehold::storage

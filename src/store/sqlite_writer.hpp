@@ -1,0 +1,94 @@
+// The one thread that writes a SQLite store: group commit, checkpoint slices between commits, and
+// the write-ahead log kept short.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "leasehold/actors/store.hpp"
+#include "src/store/schema.hpp"
+#include "src/store/sqlite_connection.hpp"
+
+namespace leasehold::storage {
+
+class sqlite_writer {
+ public:
+  using commit_done = std::function<void(actors::store_result<actors::committed>)>;
+  using slice_done = std::function<void(actors::store_result<bool>)>;
+
+  /// Starts the thread. `head`: where the log ends.
+  sqlite_writer(connection db, store_facts facts, actors::log_head head);
+  /// Writes what still waits, then ends the thread.
+  ~sqlite_writer();
+  sqlite_writer(const sqlite_writer&) = delete;
+  sqlite_writer& operator=(const sqlite_writer&) = delete;
+
+  void commit(actors::batch what, commit_done done);
+  void checkpoint(actors::checkpoint_slice slice, slice_done done);
+  [[nodiscard]] actors::log_head head() const;
+
+ private:
+  using steady = std::chrono::steady_clock;
+  struct waiting_batch {
+    actors::batch what;
+    commit_done done;
+  };
+  struct waiting_slice {
+    actors::checkpoint_slice what;
+    slice_done done;
+    std::size_t written = 0;
+    steady::time_point due{};  ///< from then on it goes before commits
+  };
+
+  void run();
+  bool wait_for_work(std::unique_lock<std::mutex>& lock);
+  std::vector<waiting_batch> take_batches();
+  void commit_all(std::vector<waiting_batch> waiting);
+  std::optional<actors::store_error> write_batches(const std::vector<waiting_batch>& waiting,
+                                                   actors::log_head& head);
+  std::optional<actors::store_error> insert(const actors::stored_batch& piece);
+  std::optional<actors::store_error> insert_policies(const actors::batch& what);
+  std::optional<actors::store_error> settle_failed_commit(actors::store_error fault);
+  bool write_slice(waiting_slice& slice);
+  std::optional<actors::store_error> write_records(waiting_slice& slice);
+  std::optional<actors::store_error> write_record(const actors::checkpoint_entry& entry,
+                                                  store_facts& facts);
+  std::optional<actors::store_error> forget_records(store_facts& facts);
+  std::optional<actors::store_error> remove_from_sums(const protocol::lease_key& key,
+                                                      store_facts& facts);
+  void shorten_wal();
+  void leave_lock_free();
+
+  connection db_;
+  store_facts facts_;
+  actors::log_head head_;
+  statement insert_batch_;
+  statement insert_policy_;
+  statement find_record_;
+  statement put_record_;
+  statement delete_record_;
+  /// Set by an fsync that failed: nothing is written any more.
+  std::optional<actors::store_error> fatal_;
+  std::set<protocol::lease_key> forgotten_;  ///< until the last slice of the checkpoint
+  int wal_pages_ = 0;
+  int next_shortening_ = 0;
+  steady::time_point busy_since_{};
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<waiting_batch> batches_;
+  std::deque<waiting_slice> slices_;
+  actors::log_head published_head_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace leasehold::storage
