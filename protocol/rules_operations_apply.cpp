@@ -6,18 +6,19 @@
 namespace leasehold::protocol::parts {
 namespace {
 
-void become_known(record& r, const event& what) {
+void become_known(record& r, const policy& chosen, const event& what) {
   if (r.known()) return;
   const bool lock = what.kind == event_kind::acquire;
   r.lease = what.lease;
   r.job = what.job.empty() ? job_id{what.lease.value} : what.job;
   r.kind = lock ? lease_kind::lock : lease_kind::job;
   r.state = lease_state::vacant;
+  r.lease_duration = chosen.lease_duration;
 }
 
 /// A new generation: what belonged to the one before is forgotten, what is unproven is not.
 void grant(record& r, const policy& chosen, const event& what, instant now, generation floor) {
-  become_known(r, what);
+  become_known(r, chosen, what);
   r.gen = generation{std::max(r.gen, floor).value + 1};
   r.held_by = what.from;
   r.issued_at = now;
@@ -119,7 +120,7 @@ void apply_operation(record& r, const policy& chosen, const event& what, const v
                      instant now, generation floor) {
   switch (answer.rule) {
     case rule_id::submit_new:
-      return become_known(r, what);
+      return become_known(r, chosen, what);
     case rule_id::grant_offer:
       return apply_offer(r, chosen, what, now, floor);
     case rule_id::grant_acquire:

@@ -74,7 +74,7 @@ struct record {
   protocol::holder held_by;  ///< of the current or last generation
   instant issued_at;
   instant acquired_at;
-  duration lease_duration;   ///< the policy's, as it was at the grant
+  duration lease_duration;   ///< the policy's, as it was at the submit or last grant
   instant expires_at;
   instant ack_deadline;
   protocol::ack_state acked = ack_state::none;
