@@ -21,7 +21,7 @@ key_slot at(options& o) {
 }
 
 using enum key_kind;
-constexpr std::array<config_key, 23> keys{{
+constexpr std::array<config_key, 25> keys{{
     {"listen", text, 0, 0, "", "Address and port to listen on; port 0 takes a free one.",
      at<&options::listen>},
     {"data", text, 0, 0, "",
@@ -62,6 +62,12 @@ constexpr std::array<config_key, 23> keys{{
      at<&options::outbound_bytes>},
     {"stream.message", size, kib, 16 * mib, "", "Largest message of a worker.",
      at<&options::message_bytes>},
+    {"stream.frames_per_second", count, 0, 100'000'000, "",
+     "Frames a second of a session, twice as many for a moment; 0: no limit.",
+     at<&options::frames_per_second>},
+    {"stream.bytes_per_second", size, 0, 1024 * mib, "",
+     "Bytes a second of a session, twice as many for a moment; 0B: no limit.",
+     at<&options::bytes_per_second>},
     {"limits.leases_per_worker", count, 1, 10'000'000, "", "Most leases of one principal.",
      at<&options::leases_per_worker>},
     {"limits.leases_per_tenant", count, 1, 100'000'000, "", "Most leases of one tenant.",

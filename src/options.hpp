@@ -50,6 +50,8 @@ struct options {
   protocol::duration heartbeat{10'000};
   std::int64_t frames_in_flight = 1024;     ///< of a session; over it the socket is not read
   std::int64_t outbound_bytes = 256 << 10;  ///< waiting for a session's socket
+  std::int64_t frames_per_second = 20'000;  ///< of a session; 0: no limit
+  std::int64_t bytes_per_second = 1 << 20;  ///< of a session; 0: no limit
   std::int64_t message_bytes = 64 << 10;    ///< of one message of a worker
 
   protocol::duration max_downtime{86'400'000};

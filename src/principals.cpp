@@ -197,6 +197,15 @@ const principal_entry* principal_set::find(std::string_view name) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
+bool principal_set::still_holds(const actors::principal& who, const token_hash& token) const {
+  const principal_entry* entry = find(who.name);
+  return entry != nullptr && entry->who.tenant == who.tenant && entry->who.roles == who.roles &&
+         entry->who.queues == who.queues &&
+         std::ranges::any_of(entry->tokens, [&](const token_hash& known) {
+           return equal_in_constant_time(known, token);
+         });
+}
+
 std::variant<principal_set, principals_fault> parse_principals(std::string_view content,
                                                                const std::string& name) {
   try {
@@ -234,11 +243,6 @@ principal_registry::principal_registry(principal_set initial)
 std::shared_ptr<const principal_set> principal_registry::current() const {
   const std::lock_guard lock(mutex_);
   return current_;
-}
-
-std::int64_t principal_registry::version() const {
-  const std::lock_guard lock(mutex_);
-  return version_;
 }
 
 void principal_registry::replace(principal_set with) {

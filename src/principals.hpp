@@ -2,6 +2,7 @@
 // that a reload replaces. Linked by `leasehold token` too.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -30,6 +31,9 @@ struct principal_set {
   /// time says nothing about which of them is near.
   [[nodiscard]] const principal_entry* find_by_token(std::string_view token) const;
   [[nodiscard]] const principal_entry* find(std::string_view name) const;
+  /// Whether an authentication of before still holds: the same principal with the same rights and
+  /// this token.
+  [[nodiscard]] bool still_holds(const actors::principal& who, const token_hash& token) const;
 };
 
 /// What is wrong with a principals file, in one sentence with the file and the line.
@@ -52,13 +56,13 @@ class principal_registry {
 
   [[nodiscard]] std::shared_ptr<const principal_set> current() const;
   /// Rises with each replacement: who remembers an authentication asks again when it has risen.
-  [[nodiscard]] std::int64_t version() const;
+  [[nodiscard]] std::int64_t version() const noexcept { return version_.load(); }
   void replace(principal_set with);
 
  private:
   mutable std::mutex mutex_;
   std::shared_ptr<const principal_set> current_;
-  std::int64_t version_ = 1;
+  std::atomic<std::int64_t> version_{1};
 };
 
 }  // namespace leasehold::server

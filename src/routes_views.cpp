@@ -1,0 +1,69 @@
+// What is seen of the coordinator beside jobs: why one waits, workers, queues, health, metrics.
+#include "src/http_api_job.hpp"
+#include "src/routes.hpp"
+
+namespace leasehold::server {
+namespace {
+
+namespace json = boost::json;
+using protocol::reason;
+
+void answer_text(const call_ptr& c, int status, std::string body, std::string_view type) {
+  http_response out;
+  out.status = status;
+  out.headers = {{"Content-Type", std::string(type)}, {"Cache-Control", "no-store"}};
+  out.body = std::move(body);
+  c->reply(std::move(out));
+}
+
+template <class View>
+void answer_list(const call_ptr& c, std::string_view name, const std::vector<View>& views) {
+  json::array all;
+  for (const View& view : views) all.push_back(to_json(view));
+  json::object body;
+  body[name] = std::move(all);
+  c->answer(200, body);
+}
+
+}  // namespace
+
+void serve_why(call_ptr c) {
+  if (auto fault = c->query.fault()) return c->refuse(*fault);
+  with_job(c, [c](const actors::job_view&) {
+    c->api->gateway->why(c->key(), [c](std::optional<actors::why_view> found) {
+      if (!found) return c->refuse(reason::unknown_lease);
+      c->answer(200, json::object{{"word", found->word},
+                                  {"sentence", found->sentence},
+                                  {"job", to_json(found->job, false)}});
+    });
+  });
+}
+
+void serve_workers(call_ptr c) {
+  if (auto fault = c->query.fault()) return c->refuse(*fault);
+  c->api->gateway->workers(c->who.tenant, [c](std::vector<actors::worker_view> found) {
+    answer_list(c, "workers", found);
+  });
+}
+
+void serve_queues(call_ptr c) {
+  if (auto fault = c->query.fault()) return c->refuse(*fault);
+  c->api->gateway->queues(c->who.tenant, [c](std::vector<actors::queue_view> found) {
+    std::erase_if(found, [&](const auto& queue) { return !c->who.may_use_queue(queue.queue); });
+    answer_list(c, "queues", found);
+  });
+}
+
+void serve_health(call_ptr c) { answer_text(c, 200, "ok\n", "text/plain; charset=utf-8"); }
+
+void serve_ready(call_ptr c) {
+  const reason why = c->api->shared.unready();
+  if (why != reason::none) return c->refuse(why);
+  answer_text(c, 200, "ready\n", "text/plain; charset=utf-8");
+}
+
+void serve_metrics(call_ptr c) {
+  answer_text(c, 200, c->api->shared.metrics(), "text/plain; version=0.0.4; charset=utf-8");
+}
+
+}  // namespace leasehold::server
