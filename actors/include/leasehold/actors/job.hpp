@@ -26,6 +26,7 @@ struct job_spec {
   std::string trace_id;     ///< W3C traceparent, or empty
   protocol::job_id redrive_of;
   std::string submitted_by; ///< the principal's name
+  protocol::instant submitted_at;
   friend bool operator==(const job_spec&, const job_spec&) = default;
 };
 

@@ -1,0 +1,216 @@
+// What a worker says: each frame is checked for who speaks, then grouped with the others of its
+// lease, so that a message costs one hand-over to each thread it concerns.
+#include <algorithm>
+#include <utility>
+
+#include "actors/connection_actor.hpp"
+
+namespace leasehold::actors {
+
+namespace {
+
+bool is_incarnation(const std::string& text) {
+  return text.size() == 32 && std::ranges::all_of(text, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+}  // namespace
+
+void connection_actor::take(inbound_message& message) {
+  last_read_ = message.ingress;
+  context_->counters->frames_in.add(static_cast<std::int64_t>(message.message.frames.size()));
+  switch (phase_) {
+    case phase::before_hello: {
+      auto& frames = message.message.frames;
+      auto* first = frames.empty() ? nullptr : std::get_if<protocol::hello>(&frames.front().body);
+      if (first == nullptr) {
+        close(protocol::close_code::protocol_error, "The first frame of a session is Hello.");
+        return;
+      }
+      const auto frame_id = frames.front().frame_id;
+      greet(*first, frame_id);
+      frames.erase(frames.begin());
+      if (phase_ == phase::resuming && !frames.empty()) early_.push_back(std::move(message));
+      return;
+    }
+    case phase::resuming:
+      if (early_.size() < static_cast<std::size_t>(context_->options.frames_in_flight)) {
+        early_.push_back(std::move(message));
+      } else {
+        close(protocol::close_code::policy, "Too many frames before Welcome.");
+      }
+      return;
+    case phase::open:
+      take_open(message);
+      return;
+    case phase::leaving:
+      for (const auto& frame : message.message.frames) {
+        if (superseded_) refuse(frame.frame_id, protocol::reason::session_superseded);
+      }
+      hand_over(message.ingress);
+      return;
+    case phase::closed:
+      return;
+  }
+}
+
+void connection_actor::take_open(inbound_message& message) {
+  for (const auto& bad : message.message.unreadable) {
+    context_->counters->bad_frames.add();
+    refuse(bad.frame_id, bad.reason);
+  }
+  for (auto& frame : message.message.frames) {
+    const auto id = frame.frame_id;
+    if (auto* lease = std::get_if<protocol::lease_frame>(&frame.body)) {
+      route(*lease, id);
+    } else if (const auto* credit = std::get_if<protocol::credit>(&frame.body)) {
+      take_credit(*credit, id);
+    } else if (const auto* goodbye = std::get_if<protocol::goodbye>(&frame.body)) {
+      take_goodbye(*goodbye, id, message);
+      return;
+    } else if (std::holds_alternative<protocol::hello>(frame.body)) {
+      close(protocol::close_code::protocol_error, "Hello comes once, first.");
+      return;
+    }
+  }
+  hand_over(message.ingress);
+}
+
+void connection_actor::greet(protocol::hello& hello, std::int64_t frame_id) {
+  if (!is_incarnation(hello.incarnation)) {
+    refuse(frame_id, protocol::reason::invalid_frame);
+    close(protocol::close_code::protocol_error, "Hello's incarnation is 32 lower-case hex digits.");
+    return;
+  }
+  for (auto& queue : hello.queues) {
+    if (!who_.may_use_queue(queue.queue)) {
+      close(protocol::close_code::policy, "Hello names a queue that this principal may not use.");
+      return;
+    }
+    queues_[queue.queue].has = std::move(queue.has);
+  }
+  auto session = std::make_shared<session_ref>();
+  session->epoch = epoch_;
+  session->tenant = who_.tenant;
+  session->holder = protocol::holder{who_.name + "/" + hello.incarnation};
+  session->where = self_;
+  session_ = std::move(session);
+  view_.tenant = who_.tenant;
+  view_.holder = session_->holder;
+  view_.epoch = epoch_;
+  view_.client = hello.client_name + " " + hello.client_version;
+  view_.connected_at = context_->clock->now();
+  running_ = std::move(hello.running);
+  phase_ = phase::resuming;
+  tell(*context_, context_->registry, claim_holder{session_, view_});
+}
+
+void connection_actor::take_credit(const protocol::credit& credit, std::int64_t frame_id) {
+  const auto it = queues_.find(credit.queue);
+  if (it == queues_.end()) {
+    refuse(frame_id, protocol::reason::forbidden);
+    return;
+  }
+  auto& use = it->second;
+  // Of an older session, or overtaken by a newer one: it says nothing any more.
+  if (credit.epoch != epoch_ || credit.seq <= use.sequence) return;
+  use.sequence = credit.seq;
+  use.slots = std::clamp<std::int64_t>(credit.slots, 0, who_.max_leases);
+  tell_queue(credit.queue, use);
+}
+
+void connection_actor::take_goodbye(const protocol::goodbye& goodbye, std::int64_t frame_id,
+                                    inbound_message& message) {
+  leave_queues();
+  for (const auto& release : goodbye.releases) {
+    protocol::event what;
+    what.kind = protocol::event_kind::release;
+    what.lease = release.lease;
+    what.gen = release.gen;
+    what.from = session_->holder;
+    what.sent_at = message.ingress;
+    what.frame_id = frame_id;
+    what.session_epoch = epoch_;
+    ++in_flight_;
+    route_event(std::move(what));
+  }
+  hand_over(message.ingress);
+  phase_ = phase::leaving;
+  answered(0);
+}
+
+void connection_actor::route(protocol::lease_frame& frame, std::int64_t frame_id) {
+  auto& what = frame.what;
+  if (!protocol::is_frame(what.kind)) {
+    refuse(frame_id, protocol::reason::unsupported_frame, what.lease);
+    return;
+  }
+  if (what.from != session_->holder) {
+    context_->counters->refuse(protocol::reason::holder_not_yours);
+    refuse(frame_id, protocol::reason::holder_not_yours, what.lease);
+    return;
+  }
+  what.session_epoch = epoch_;
+  if (what.kind == protocol::event_kind::result && frame.last_progress_sequence.value > 0) {
+    // The last progress travels inside the result and is judged just before it; the result answers.
+    protocol::event progress;
+    progress.kind = protocol::event_kind::progress;
+    progress.lease = what.lease;
+    progress.gen = what.gen;
+    progress.from = what.from;
+    progress.sent_at = what.sent_at;
+    progress.seq = frame.last_progress_sequence;
+    progress.value = std::move(frame.last_progress_value);
+    progress.session_epoch = epoch_;
+    progress.trace_id = what.trace_id;
+    route_event(std::move(progress));
+  }
+  what.frame_id = frame_id;
+  ++in_flight_;
+  route_event(std::move(what));
+}
+
+void connection_actor::route_event(protocol::event what) {
+  const protocol::lease_key key{session_->tenant, what.lease};
+  auto& leases = outgoing_[context_->thread_of(key)].leases;
+  auto it = std::ranges::find_if(leases, [&](const auto& l) { return l.key == key; });
+  if (it == leases.end()) {
+    leases.push_back({key, {}});
+    it = leases.end() - 1;
+  }
+  it->frames.push_back(std::move(what));
+}
+
+void connection_actor::hand_over(protocol::instant ingress) {
+  for (std::size_t thread = 0; thread < outgoing_.size(); ++thread) {
+    auto& out = outgoing_[thread];
+    if (out.leases.empty()) continue;
+    out.session = session_;
+    out.ingress = ingress;
+    tell(*context_, context_->shards[thread], std::exchange(out, {}));
+  }
+  if (!refusals_.empty()) {
+    outbound_frames said{std::exchange(refusals_, {}), 0};
+    send_out(said);
+  }
+  context_->counters->frames_in_flight.add(0);
+  if (!paused_ && in_flight_ >= context_->options.frames_in_flight) {
+    paused_ = true;
+    sink_->pause_reading(true);
+  }
+}
+
+void connection_actor::refuse(std::int64_t frame_id, protocol::reason why,
+                              const protocol::lease_id& lease) {
+  context_->counters->refuse(why);
+  protocol::frame_verdict verdict;
+  verdict.answers = frame_id;
+  verdict.epoch = epoch_;
+  verdict.reason = why;
+  verdict.outcome = protocol::class_of(verdict.decision, why);
+  verdict.standing.lease = lease;
+  refusals_.push_back({0, std::move(verdict)});
+}
+
+}  // namespace leasehold::actors

@@ -1,0 +1,130 @@
+#include "leasehold/actors/coordinator.hpp"
+
+#include <atomic>
+#include <future>
+#include <utility>
+
+#include "actors/journal_actor.hpp"
+#include "actors/recovery.hpp"
+#include "actors/registry_actor.hpp"
+#include "actors/shard_actor.hpp"
+#include "actors/thread_gateway.hpp"
+
+namespace leasehold::actors {
+
+struct coordinator::parts {
+  coordinator_options options;
+  std::vector<std::shared_ptr<thread_context>> contexts;
+  std::vector<std::unique_ptr<thread_gateway>> gateways;
+  std::atomic<session_id> next_epoch{0};
+
+  /// Runs `what` on a thread and waits for it.
+  template <class Function>
+  void run_on(std::size_t thread, Function what) {
+    std::promise<void> ran;
+    options.link->post(thread, [&] {
+      what();
+      ran.set_value();
+    });
+    ran.get_future().get();
+  }
+
+  void make_contexts();
+  void spawn(const recovered_leases& found);
+  void share_places();
+};
+
+void coordinator::parts::make_contexts() {
+  for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
+    auto context = std::make_shared<thread_context>();
+    context->thread = thread;
+    context->threads = options.threads.size();
+    context->options = options.actors;
+    context->clock = options.clock;
+    context->timer = options.threads[thread].timer;
+    context->link = options.link;
+    context->counters = options.counters;
+    context->on_fatal = options.on_fatal;
+    context->pass_fence = [this](std::size_t on, std::int64_t fence, const place& back_to) {
+      gateways[on]->pass_fence(fence, back_to);
+    };
+    context->connection_done = [this, thread](session_id session) {
+      gateways[thread]->connection_done(session);
+    };
+    context->shards.resize(options.threads.size());
+    contexts.push_back(std::move(context));
+  }
+}
+
+void coordinator::parts::spawn(const recovered_leases& found) {
+  // Epochs rise across restarts: they go on from the coordinator's clock, which never runs
+  // backwards.
+  next_epoch = options.clock->now().ms;
+  for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
+    auto& context = contexts[thread];
+    auto& system = *options.threads[thread].system;
+    run_on(thread, [&] {
+      if (thread == 0) {
+        contexts[0]->journal.who =
+            system.spawn<journal_actor>(context, options.store, found.checkpoint, found.last_row);
+        contexts[0]->registry.who = system.spawn<registry_actor>(context);
+      }
+      context->shards[thread] = {thread, system.spawn<shard_actor>(context)};
+      gateways.push_back(std::make_unique<thread_gateway>(
+          context, system, [this] { return ++next_epoch; }, options.make_id));
+    });
+  }
+}
+
+void coordinator::parts::share_places() {
+  for (auto& context : contexts) {
+    context->journal = contexts[0]->journal;
+    context->registry = contexts[0]->registry;
+    for (std::size_t thread = 0; thread < contexts.size(); ++thread) {
+      context->shards[thread] = contexts[thread]->shards[thread];
+    }
+  }
+}
+
+store_result<std::unique_ptr<coordinator>> coordinator::start(coordinator_options options) {
+  auto made = std::make_unique<parts>();
+  made->options = std::move(options);
+  made->make_contexts();
+  const std::vector<context_ptr> contexts(made->contexts.begin(), made->contexts.end());
+  auto found = recover_leases(*made->options.store, *made->options.clock, made->options.clock_basis,
+                              contexts);
+  if (auto* error = std::get_if<store_error>(&found)) return std::move(*error);
+  auto& leases = std::get<recovered_leases>(found);
+  made->spawn(leases);
+  made->share_places();
+  for (std::size_t thread = 0; thread < contexts.size(); ++thread) {
+    made->run_on(thread, [&] {
+      tell(contexts[thread]->shards[thread].who, std::move(leases.by_thread[thread]));
+    });
+  }
+  return std::unique_ptr<coordinator>(new coordinator(std::move(made)));
+}
+
+coordinator::coordinator(std::unique_ptr<parts> made) : parts_(std::move(made)) {}
+coordinator::~coordinator() = default;
+
+gateway& coordinator::on(std::size_t thread) noexcept { return *parts_->gateways[thread]; }
+
+void coordinator::drain(protocol::instant release_by) {
+  for (std::size_t thread = 0; thread < parts_->gateways.size(); ++thread) {
+    parts_->options.link->post(
+        thread, [this, thread, release_by] { parts_->gateways[thread]->drain(release_by); });
+  }
+}
+
+void coordinator::exit_thread(std::size_t thread) {
+  parts_->gateways[thread]->exit_connections();
+  auto& context = *parts_->contexts[thread];
+  ask_to_exit(context.shards[thread].who);
+  if (thread == 0) {
+    ask_to_exit(context.journal.who);
+    ask_to_exit(context.registry.who);
+  }
+}
+
+}  // namespace leasehold::actors

@@ -1,0 +1,64 @@
+// The coordinator's entry: recovers from a store, spawns the actors on the threads it is given, and
+// hands out a gateway for each. It starts no thread and opens nothing itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "leasehold/actors/gateway.hpp"
+#include "leasehold/actors/ports.hpp"
+#include "leasehold/actors/store.hpp"
+
+namespace leasehold::actors {
+
+/// One thread that the coordinator may use: an actor_system that runs on it and a timer that fires
+/// on it.
+struct thread_host {
+  actor_system* system = nullptr;
+  std::shared_ptr<actors::timer> timer;
+};
+
+struct coordinator_options {
+  actor_options actors;
+  std::shared_ptr<actors::store> store;
+  std::shared_ptr<const actors::clock> clock;
+  std::string clock_basis =
+      "boot";  ///< boot, wall or operator: how the clock went on at this start
+  std::shared_ptr<shard_link> link;  ///< reaches the threads below by their index
+  std::shared_ptr<actors::counters> counters;
+  std::vector<thread_host> threads;
+  std::function<std::string()> make_id;  ///< a job id nobody had before; any thread
+  /// Something broke that must end the process; any thread, at most a few times.
+  std::function<void(std::string_view why)> on_fatal;
+};
+
+class coordinator {
+ public:
+  /// Blocks until everything is recovered and served; not called on one of the threads, unless the
+  /// link runs what is posted to it at once.
+  static store_result<std::unique_ptr<coordinator>> start(coordinator_options options);
+  ~coordinator();
+  coordinator(const coordinator&) = delete;
+  coordinator& operator=(const coordinator&) = delete;
+
+  /// The gateway of a thread; used on that thread only.
+  [[nodiscard]] gateway& on(std::size_t thread) noexcept;
+
+  /// No offers any more; workers are told to finish or release by then. Any thread.
+  void drain(protocol::instant release_by);
+
+  /// Asks every actor of a thread to exit; called on that thread, once for each, after its sockets
+  /// are closed. What was committed is told as far as somebody is left to hear it.
+  void exit_thread(std::size_t thread);
+
+ private:
+  struct parts;
+  explicit coordinator(std::unique_ptr<parts> made);
+  std::unique_ptr<parts> parts_;
+};
+
+}  // namespace leasehold::actors

@@ -1,0 +1,300 @@
+// What the actors say to each other: plain structs, moved from mailbox to mailbox. Grouped by who
+// hears them. The way of a frame goes through them from top to bottom.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "leasehold/actors/caf_compat.hpp"
+#include "leasehold/actors/gateway.hpp"
+#include "leasehold/actors/job.hpp"
+#include "leasehold/actors/ports.hpp"
+#include "leasehold/actors/store.hpp"
+#include "leasehold/protocol/codec.hpp"
+#include "leasehold/protocol/evidence.hpp"
+#include "leasehold/protocol/frame.hpp"
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+/// Where a worker's session is.
+struct session_ref {
+  session_id epoch = 0;
+  protocol::tenant_id tenant;
+  protocol::holder holder;
+  place where;
+};
+using session_ptr = std::shared_ptr<const session_ref>;
+
+/// Names a queue in the whole coordinator.
+struct queue_key {
+  protocol::tenant_id tenant;
+  std::string queue;
+  friend auto operator<=>(const queue_key&, const queue_key&) = default;
+};
+
+// ---- to a connection
+// -----------------------------------------------------------------------------
+
+/// One WebSocket message, decoded, with the stamp of its ingress.
+struct inbound_message {
+  protocol::decoded_message<protocol::worker_frame> message;
+  protocol::instant ingress;
+};
+struct socket_closed {};
+/// The answers of one commit (or to frames that needed none), and pushes that became true with it.
+struct outbound_frames {
+  std::vector<protocol::coordinator_frame> frames;
+  std::int64_t answered = 0;  ///< how many frames in flight this answers
+};
+struct session_superseded {};
+struct session_claimed {};
+/// What one shard knows about the leases that a holder had or claims to run.
+struct leases_resumed {
+  std::vector<protocol::lease_standing> standings;
+  std::vector<std::string> queues;  ///< of each standing
+  std::vector<protocol::lost_lease> lost;
+};
+/// The queue has no offer on its way to this session any more.
+struct session_forgotten {};
+struct heartbeat_due {};
+struct hello_due {};
+struct fence_passing {
+  std::int64_t fence = 0;
+  place back_to;
+};
+struct drain_session {
+  protocol::instant release_by;
+};
+
+// ---- to a shard
+// ----------------------------------------------------------------------------------
+
+/// The frames of one lease from one message.
+struct lease_frames {
+  protocol::lease_key key;
+  std::vector<protocol::event> frames;
+};
+struct shard_frames {
+  session_ptr session;
+  protocol::instant ingress;
+  std::vector<lease_frames> leases;
+};
+/// An operation of a client, an operator, or the coordinator itself about one lease.
+struct shard_operation {
+  protocol::lease_key key;
+  protocol::event what;
+  protocol::instant ingress;
+  std::shared_ptr<const job_spec> spec;  ///< submit
+  session_ptr session;                   ///< offer: whom to
+  std::function<void(answer)> reply;     ///< empty: nobody waits; runs on `reply_thread`
+  std::size_t reply_thread = 0;
+  bool may_create = false;  ///< submit
+};
+/// A holder has a new session: which of its leases live, and what became of those it runs.
+struct resume_leases {
+  session_ptr session;
+  std::vector<protocol::running_lease> running;
+};
+struct shard_query {
+  std::function<void(class shard_actor&)>
+      ask;  ///< runs inside the shard's actor; reads committed state
+};
+struct timer_fired {};
+struct fence_expected {
+  std::int64_t fence = 0;
+  std::int64_t connections = 0;
+};
+struct fence_returned {
+  std::int64_t fence = 0;
+};
+struct journal_answer {
+  std::int64_t buffer = 0;
+  store_result<committed> result;
+};
+/// A queue wants to hear queue_wake at `at`.
+struct wake_queue {
+  queue_key queue;
+  protocol::instant at;
+};
+struct collect_checkpoint {
+  protocol::row_number upto;
+};
+/// Leases as the store had them at the start, already recovered.
+struct loaded_lease {
+  protocol::lease_key key;
+  protocol::fold::lease_image image;
+  bool changed = false;  ///< since the checkpoint
+};
+struct load_leases {
+  std::vector<loaded_lease> leases;
+  std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
+};
+
+// ---- to a lease
+// ----------------------------------------------------------------------------------
+
+/// A group to decide at one instant. The lease takes nothing more until the shard, after the
+/// commit, sends the next one.
+struct lease_work {
+  protocol::instant stamp;
+  protocol::instant fired_at;              ///< a deadline's work: when its timer fired; else 0
+  std::vector<protocol::event> events;     ///< none: only what is due
+  std::string attachment;                  ///< submit: the job's body
+  std::optional<protocol::policy> policy;  ///< submit: of a lease not known so far
+  protocol::generation floor;
+  protocol::row_number last_row;     ///< the lease's newest durable row
+  protocol::row_number group_began;  ///< first row of the group committed last; 0: none
+};
+/// The commit of the last group failed: put the record from before back.
+struct lease_undo {};
+
+// ---- to a queue (through the shard actor of its thread)
+// --------------------------------------------
+
+/// A job that may be offered from next_offer_at on; again after each generation that ended.
+struct job_ready {
+  protocol::lease_key key;
+  std::shared_ptr<const job_spec> spec;
+  protocol::row_number since;  ///< its submit row: age
+  protocol::instant submitted_at;
+  protocol::instant next_offer_at;
+};
+/// A generation is live: it takes a slot of its holder.
+struct job_held {
+  protocol::lease_key key;
+  protocol::holder holder;
+};
+/// A generation ended: its slot is free.
+struct job_closed {
+  protocol::lease_key key;
+};
+/// The job will never be offered again.
+struct job_gone {
+  protocol::lease_key key;
+};
+/// The offer was refused, or its commit failed; perhaps later again.
+struct job_not_offered {
+  protocol::lease_key key;
+  protocol::reason reason = protocol::reason::none;
+  protocol::instant again_at;
+};
+struct session_credit {
+  session_ptr session;
+  protocol::labels has;
+  protocol::sequence sequence;  ///< of the Credit frame; 0: none came yet
+  std::int64_t slots = 0;
+  std::vector<protocol::lease_id> held;  ///< what the connection has seen offered and not closed
+};
+struct session_gone {
+  session_ptr session;
+};
+struct queue_wake {};
+struct queue_query {
+  std::function<void(class queue_actor&)> ask;
+};
+using queue_event = std::variant<job_ready, job_held, job_closed, job_gone, job_not_offered,
+                                 session_credit, session_gone, queue_wake, queue_query>;
+struct for_queue {
+  queue_key queue;
+  queue_event what;
+};
+
+// ---- to the journal
+// ------------------------------------------------------------------------------
+
+struct append_rows {
+  place back_to;
+  std::int64_t buffer = 0;
+  batch what;
+};
+struct commit_done {
+  place back_to;
+  std::int64_t buffer = 0;
+  store_result<committed> result;
+};
+struct checkpoint_part {
+  std::vector<checkpoint_entry> changed;
+  protocol::row_number upto;
+  bool last = false;  ///< of this shard actor
+};
+struct checkpoint_due {};
+struct checkpoint_written {
+  bool ok = false;
+};
+struct watch_rows {
+  std::int64_t id = 0;
+  std::size_t thread = 0;
+  std::function<void(protocol::row_number)> on_rows;
+};
+struct unwatch_rows {
+  std::int64_t id = 0;
+};
+
+// ---- to the registry
+// -----------------------------------------------------------------------------
+
+/// This session speaks for its holder from now on.
+struct claim_holder {
+  session_ptr session;
+  worker_view view;
+};
+struct leave_holder {
+  session_ptr session;
+};
+/// For the holder's session, whichever that is now.
+struct push_to_holder {
+  protocol::tenant_id tenant;
+  protocol::holder holder;
+  std::vector<protocol::coordinator_frame> frames;
+};
+struct registry_query {
+  std::function<void(class registry_actor&)> ask;
+};
+
+}  // namespace leasehold::actors
+
+LEASEHOLD_MESSAGE(leasehold::actors::inbound_message)
+LEASEHOLD_MESSAGE(leasehold::actors::socket_closed)
+LEASEHOLD_MESSAGE(leasehold::actors::outbound_frames)
+LEASEHOLD_MESSAGE(leasehold::actors::session_superseded)
+LEASEHOLD_MESSAGE(leasehold::actors::session_claimed)
+LEASEHOLD_MESSAGE(leasehold::actors::leases_resumed)
+LEASEHOLD_MESSAGE(leasehold::actors::session_forgotten)
+LEASEHOLD_MESSAGE(leasehold::actors::heartbeat_due)
+LEASEHOLD_MESSAGE(leasehold::actors::hello_due)
+LEASEHOLD_MESSAGE(leasehold::actors::fence_passing)
+LEASEHOLD_MESSAGE(leasehold::actors::drain_session)
+LEASEHOLD_MESSAGE(leasehold::actors::shard_frames)
+LEASEHOLD_MESSAGE(leasehold::actors::shard_operation)
+LEASEHOLD_MESSAGE(leasehold::actors::resume_leases)
+LEASEHOLD_MESSAGE(leasehold::actors::shard_query)
+LEASEHOLD_MESSAGE(leasehold::actors::timer_fired)
+LEASEHOLD_MESSAGE(leasehold::actors::fence_expected)
+LEASEHOLD_MESSAGE(leasehold::actors::fence_returned)
+LEASEHOLD_MESSAGE(leasehold::actors::journal_answer)
+LEASEHOLD_MESSAGE(leasehold::actors::wake_queue)
+LEASEHOLD_MESSAGE(leasehold::actors::collect_checkpoint)
+LEASEHOLD_MESSAGE(leasehold::actors::load_leases)
+LEASEHOLD_MESSAGE(leasehold::actors::lease_work)
+LEASEHOLD_MESSAGE(leasehold::actors::lease_undo)
+LEASEHOLD_MESSAGE(leasehold::actors::for_queue)
+LEASEHOLD_MESSAGE(leasehold::actors::queue_event)
+LEASEHOLD_MESSAGE(leasehold::actors::append_rows)
+LEASEHOLD_MESSAGE(leasehold::actors::commit_done)
+LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_part)
+LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_due)
+LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_written)
+LEASEHOLD_MESSAGE(leasehold::actors::watch_rows)
+LEASEHOLD_MESSAGE(leasehold::actors::unwatch_rows)
+LEASEHOLD_MESSAGE(leasehold::actors::claim_holder)
+LEASEHOLD_MESSAGE(leasehold::actors::leave_holder)
+LEASEHOLD_MESSAGE(leasehold::actors::push_to_holder)
+LEASEHOLD_MESSAGE(leasehold::actors::registry_query)

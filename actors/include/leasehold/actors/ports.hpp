@@ -1,0 +1,116 @@
+// What the actors ask of the world around them: a clock, a timer, a way to other threads. The
+// server, the simulator and an embedder each bring their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "leasehold/actors/caf_compat.hpp"
+#include "leasehold/actors/counters.hpp"
+#include "leasehold/actors/store.hpp"
+#include "leasehold/protocol/units.hpp"
+
+namespace leasehold::actors {
+
+/// The coordinator's clock (protocol.md 3): counts suspend, is not moved by a step of the wall
+/// clock, never runs backwards. Read from any thread.
+class clock {
+ public:
+  virtual ~clock() = default;
+  [[nodiscard]] virtual protocol::instant now() const = 0;
+  /// Ties `now` to the machine's clocks; stored with each batch.
+  [[nodiscard]] virtual clock_anchor anchor() const = 0;
+};
+
+/// One timer of one thread. Arming it again replaces what it was armed for.
+class timer {
+ public:
+  virtual ~timer() = default;
+  /// `due` runs on the timer's thread at or soon after `at`.
+  virtual void arm(protocol::instant at, std::function<void()> due) = 0;
+  virtual void disarm() = 0;
+};
+
+/// The way between the threads that the shards share out. What one thread posts to another arrives
+/// in the order of the calls.
+class shard_link {
+ public:
+  virtual ~shard_link() = default;
+  virtual void post(std::size_t thread, std::function<void()> what) = 0;
+};
+
+/// An actor and the thread that it lives on.
+struct place {
+  std::size_t thread = 0;
+  actor_handle who;
+};
+
+/// Bounds and cadences of the actors, as the operator set them.
+struct actor_options {
+  std::int64_t frames_in_flight = 1024;  ///< per session; over it the socket is not read
+  protocol::duration hello_timeout{5000};
+  protocol::duration heartbeat_interval{10000};
+  protocol::duration max_expiry_lag{5000};  ///< how long a deadline waits for its fences
+  protocol::duration store_retry{1000};  ///< a deadline whose commit failed fires again after this
+  protocol::duration checkpoint_interval{2000};
+  std::int64_t message_bytes = 64 * 1024;
+  std::size_t commit_bytes = 256 * 1024;  ///< a shard's commit buffer is handed over past this
+  std::int64_t leases_per_tenant = 1'000'000;
+  std::int64_t payload_bytes = 256LL * 1024 * 1024;  ///< of all unsettled jobs of a thread
+  std::size_t waiting_groups = 4096;  ///< of one lease; over it operations are refused
+  std::map<std::string, std::int64_t> queue_limits;  ///< most live leases of a queue; absent: none
+  std::string node = "leaseholdd";
+};
+
+/// What the actors of one thread share by value or by port; made before the first of them, constant
+/// from the first message on.
+struct thread_context {
+  std::size_t thread = 0;
+  std::size_t threads = 1;
+  actor_options options;
+  std::shared_ptr<const actors::clock> clock;
+  std::shared_ptr<actors::timer> timer;
+  std::shared_ptr<shard_link> link;
+  std::shared_ptr<actors::counters> counters;
+  std::vector<place> shards;  ///< by thread
+  place journal;
+  place registry;
+  /// Sends a fence through the connections of the calling thread that may have frames on their way,
+  /// and tells `back_to` how many it asked. Called on the thread that it is about.
+  std::function<void(std::size_t thread, std::int64_t fence, const place& back_to)> pass_fence;
+  /// A connection of this thread has nothing more to do; called there, once.
+  std::function<void(std::int64_t session)> connection_done;
+  /// Something that the process must not survive: it stops and recovers from the store.
+  std::function<void(std::string_view why)> on_fatal;
+
+  /// Which thread serves a lease: its store shard (64 of them) modulo the threads.
+  [[nodiscard]] std::size_t thread_of(const protocol::lease_key& key) const;
+  /// Which thread a queue lives on.
+  [[nodiscard]] std::size_t thread_of_queue(const protocol::tenant_id& tenant,
+                                            const std::string& queue) const;
+};
+using context_ptr = std::shared_ptr<const thread_context>;
+
+inline constexpr std::size_t store_shards = 64;
+/// The store shard of a lease; the same in every process and build.
+std::size_t shard_of(const protocol::lease_key& key) noexcept;
+
+/// Sends to an actor wherever it lives. Messages from one actor to another keep their order.
+template <class Message>
+void tell(const thread_context& from, const place& to, Message message) {
+  if (to.thread == from.thread) {
+    tell(to.who, std::move(message));
+    return;
+  }
+  from.link->post(to.thread, [who = to.who, message = std::move(message)]() mutable {
+    tell(who, std::move(message));
+  });
+}
+
+}  // namespace leasehold::actors

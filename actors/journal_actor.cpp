@@ -1,0 +1,122 @@
+#include "actors/journal_actor.hpp"
+
+#include <chrono>
+#include <utility>
+
+namespace leasehold::actors {
+
+journal_actor::journal_actor(caf::actor_config& config, context_ptr context,
+                             std::shared_ptr<store> where, protocol::row_number checkpointed,
+                             protocol::row_number last_row)
+    : coordinator_actor(config),
+      context_(std::move(context)),
+      store_(std::move(where)),
+      last_row_(last_row),
+      checkpointed_(checkpointed) {}
+
+actor_behavior journal_actor::make_behavior() {
+  self_ = {context_->thread, caf::actor_cast<actor_handle>(this)};
+  delayed_send(this, std::chrono::milliseconds(context_->options.checkpoint_interval.ms),
+               checkpoint_due{});
+  return {
+      [this](append_rows& what) { append(what); },
+      [this](commit_done& what) { done(what); },
+      [this](const checkpoint_due&) {
+        begin_checkpoint();
+        write_next_part();
+        delayed_send(this, std::chrono::milliseconds(context_->options.checkpoint_interval.ms),
+                     checkpoint_due{});
+      },
+      [this](checkpoint_part& part) {
+        if (part.last) --shards_left_;
+        parts_.push_back(std::move(part));
+        write_next_part();
+      },
+      [this](const checkpoint_written& said) { part_written(said.ok); },
+      [this](watch_rows& watch) {
+        const auto id = watch.id;
+        context_->link->post(watch.thread,
+                             [hear = watch.on_rows, last = last_row_] { hear(last); });
+        watches_.insert_or_assign(id, std::move(watch));
+      },
+      [this](const unwatch_rows& watch) { watches_.erase(watch.id); },
+  };
+}
+
+void journal_actor::on_exit() {
+  self_.who = nullptr;
+  watches_.clear();
+}
+
+void journal_actor::broken(const std::exception_ptr&) {
+  context_->on_fatal("the journal actor failed");
+}
+
+void journal_actor::append(append_rows& what) {
+  const auto thread = context_->thread;
+  store_->commit(std::move(what.what), [link = context_->link, thread, self = self_.who,
+                                        back_to = what.back_to,
+                                        buffer = what.buffer](store_result<committed> result) {
+    // On the store's thread: everything goes over to ours.
+    link->post(thread, [self, back_to, buffer, result = std::move(result)]() mutable {
+      tell(self, commit_done{back_to, buffer, std::move(result)});
+    });
+  });
+}
+
+void journal_actor::done(commit_done& what) {
+  if (const auto* durable = std::get_if<committed>(&what.result)) {
+    last_row_ = durable->head.last_row;
+    context_->counters->last_row.set(last_row_.value);
+    for (const auto& [id, watch] : watches_) {
+      context_->link->post(watch.thread, [hear = watch.on_rows, last = last_row_] { hear(last); });
+    }
+  } else {
+    const auto& error = std::get<store_error>(what.result);
+    if (error.what == store_error::kind::fatal) context_->on_fatal(error.sentence);
+  }
+  tell(*context_, what.back_to, journal_answer{what.buffer, std::move(what.result)});
+}
+
+void journal_actor::begin_checkpoint() {
+  if (checkpointing_ || last_row_ == checkpointed_) return;
+  checkpointing_ = true;
+  checkpoint_upto_ = last_row_;
+  shards_left_ = context_->shards.size();
+  for (const auto& shard : context_->shards) {
+    tell(*context_, shard, collect_checkpoint{checkpoint_upto_});
+  }
+}
+
+void journal_actor::write_next_part() {
+  if (writing_ || parts_.empty()) return;
+  writing_ = true;
+  checkpoint_slice slice;
+  slice.changed = parts_.front().changed;
+  slice.upto = checkpoint_upto_;
+  slice.last = shards_left_ == 0 && parts_.size() == 1;
+  const auto thread = context_->thread;
+  store_->checkpoint(std::move(slice),
+                     [link = context_->link, thread, self = self_.who](store_result<bool> result) {
+                       const bool ok = std::holds_alternative<bool>(result);
+                       link->post(thread, [self, ok] { tell(self, checkpoint_written{ok}); });
+                     });
+}
+
+void journal_actor::part_written(bool ok) {
+  writing_ = false;
+  if (!ok) {
+    // What the shards gave is kept: the same part is written again with the next round.
+    return;
+  }
+  parts_.pop_front();
+  if (parts_.empty() && shards_left_ == 0) {
+    checkpointing_ = false;
+    checkpointed_ = checkpoint_upto_;
+    context_->counters->checkpoint_row.set(checkpointed_.value);
+    return;
+  }
+  write_next_part();
+}
+
+}  // namespace leasehold::actors

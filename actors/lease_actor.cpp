@@ -1,0 +1,119 @@
+#include "actors/lease_actor.hpp"
+
+#include <utility>
+
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+namespace {
+
+using protocol::event_kind;
+
+closing closing_of(const protocol::row& what, const protocol::record& after) {
+  switch (what.kind) {
+    case event_kind::expire:
+      return closing::expired;
+    case event_kind::revoke:
+      return closing::revoked;
+    case event_kind::resolve:
+      return closing::conflict;
+    case event_kind::cancel:
+      return closing::settled;
+    case event_kind::withdraw:
+      return closing::by_holder;
+    default:
+      return is_frame(what.kind)                 ? closing::by_holder
+             : protocol::is_settled(after.state) ? closing::settled
+                                                 : closing::revoked;
+  }
+}
+
+/// Hears each row while step() runs: encodes it, and keeps what the answers need.
+class group_recorder final : public protocol::row_sink {
+ public:
+  group_recorder(protocol::row_group& rows, decision_group& out) : rows_(rows), out_(out) {}
+
+  /// The event that is stepped now; its primary row is its answer.
+  void stepping(const protocol::event* what) { current_ = what; }
+
+  void on_row(const protocol::row& what, const protocol::record& after) override {
+    rows_.on_row(what, after);
+    if (what.input != nullptr) {
+      auto& list = !what.derived && what.input == current_ ? out_.answers : out_.finals;
+      list.push_back({what.input->frame_id, what.input->session_epoch, what.kind,
+                      what.answer.decision, what.answer.reason});
+    }
+    if (protocol::is_live(what.state_before) && !protocol::is_live(after.state)) {
+      out_.closed = closing_of(what, after);
+    }
+  }
+
+ private:
+  protocol::row_group& rows_;
+  decision_group& out_;
+  const protocol::event* current_ = nullptr;
+};
+
+/// A frame deferred by this group gets its place in the group as a provisional row number.
+void number_deferred(protocol::record& r, std::size_t before, std::int64_t rows_so_far) {
+  for (auto i = before; i < r.deferred.size(); ++i) r.deferred[i].row = {-rows_so_far};
+}
+
+}  // namespace
+
+std::shared_ptr<const protocol::record> settle_rows(std::shared_ptr<const protocol::record> after,
+                                                    protocol::row_number first) {
+  bool provisional = false;
+  for (const auto& d : after->deferred) provisional = provisional || d.row.value < 0;
+  if (!provisional) return after;
+  auto settled = std::make_shared<protocol::record>(*after);
+  for (auto& d : settled->deferred) {
+    if (d.row.value < 0) d.row.value = first.value - d.row.value - 1;
+  }
+  return settled;
+}
+
+lease_actor::lease_actor(caf::actor_config& config, seed from)
+    : coordinator_actor(config), self_(std::move(from)) {}
+
+actor_behavior lease_actor::make_behavior() {
+  return {[this](lease_work& work) { decide(work); }, [this](lease_undo&) { pending_ = nullptr; }};
+}
+
+void lease_actor::on_exit() { self_.shard.who = nullptr; }
+
+void lease_actor::decide(lease_work& work) {
+  // The next group is the proof that the one before is durable.
+  if (pending_) self_.state = settle_rows(std::move(pending_), work.group_began);
+  if (work.policy) {
+    self_.policy = *work.policy;
+    self_.policy_id = protocol::id_of(self_.policy);
+  }
+
+  auto next = std::make_shared<protocol::record>(*self_.state);
+  protocol::row_group rows(self_.key, self_.policy_id, work.last_row,
+                           work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
+  decision_group out;
+  group_recorder recorder(rows, out);
+  if (work.events.empty()) {
+    protocol::expire_due(*next, self_.policy, work.stamp, recorder);
+  }
+  if (!work.attachment.empty()) rows.attach(std::move(work.attachment));
+  for (const auto& what : work.events) {
+    const auto deferred_before = next->deferred.size();
+    recorder.stepping(&what);
+    protocol::step(*next, self_.policy, what, work.stamp, recorder, work.floor);
+    if (next->deferred.size() > deferred_before) {
+      number_deferred(*next, deferred_before, rows.count());
+    }
+  }
+  out.count = rows.count();
+  out.rows = rows.take_bytes();
+  out.policy = self_.policy_id;
+  pending_ = next;
+  out.after = std::move(next);
+  send(self_.shard.who, lease_decided{self_.entry, std::move(out)});
+}
+
+}  // namespace leasehold::actors

@@ -1,0 +1,75 @@
+// The actor that owns one lease: its record and its fencing counter. It decides a group of events
+// at one instant, hands the evidence to its shard, and takes nothing more until the shard says,
+// with the next group or an undo, what became of the commit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "leasehold/actors/messages.hpp"
+
+namespace leasehold::actors {
+
+/// What became of one frame: the material of its Verdict or of an operation's answer.
+struct frame_answer {
+  std::int64_t frame_id = 0;
+  std::int64_t epoch = 0;
+  protocol::event_kind kind{};
+  protocol::decision decision{};
+  protocol::reason reason{};
+};
+
+/// How the live generation of before ended within a group.
+enum class closing : std::uint8_t { none, by_holder, expired, revoked, conflict, settled };
+
+/// What a lease made of one group. Nothing of it is true before its rows are durable.
+struct decision_group {
+  std::string rows;
+  std::int64_t count = 0;
+  std::shared_ptr<const protocol::record> after;
+  protocol::policy_id policy;
+  std::vector<frame_answer> answers;  ///< of the group's own events, in order
+  std::vector<frame_answer> finals;   ///< of frames that were deferred before
+  closing closed = closing::none;
+};
+
+/// A lease's answer to lease_work. `entry` is the shard's own mark for the lease.
+struct lease_decided {
+  std::uint64_t entry = 0;
+  decision_group group;
+};
+
+/// Marks where deferred frames of this group will stand in the evidence once `first` is known: the
+/// rows of a group are numbered from -1 down until then.
+std::shared_ptr<const protocol::record> settle_rows(std::shared_ptr<const protocol::record> after,
+                                                    protocol::row_number first);
+
+class lease_actor final : public coordinator_actor {
+ public:
+  struct seed {
+    std::uint64_t entry = 0;
+    place shard;
+    protocol::lease_key key;
+    std::shared_ptr<const protocol::record> state;  ///< as it is durable
+    protocol::policy policy;
+    protocol::policy_id policy_id;
+  };
+
+  lease_actor(caf::actor_config& config, seed from);
+
+ protected:
+  actor_behavior make_behavior() override;
+  void on_exit() override;
+
+ private:
+  void decide(lease_work& work);
+
+  seed self_;
+  std::shared_ptr<const protocol::record> pending_;  ///< after the group whose commit is awaited
+};
+
+}  // namespace leasehold::actors
+
+LEASEHOLD_MESSAGE(leasehold::actors::lease_decided)

@@ -1,0 +1,115 @@
+#include "actors/recovery.hpp"
+
+#include <future>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+namespace {
+
+using protocol::lease_key;
+using lease_images = std::map<lease_key, protocol::fold::lease_image>;
+
+/// Collects the rows of the recovery: each lease's group goes on from the lease's newest row.
+class recovery_rows {
+ public:
+  recovery_rows(batch& out, protocol::row_number next) : out_(out), next_(next) {}
+
+  void add(std::string framed) {
+    out_.groups.push_back(std::move(framed));
+    ++out_.rows;
+    ++next_.value;
+  }
+
+  template <class Rule>
+  void run(const lease_key& key, protocol::fold::lease_image& image, const protocol::policy& chosen,
+           protocol::instant now, Rule rule) {
+    protocol::row_group rows(key, image.policy, image.last_row, {}, now);
+    rule(image.state, chosen, now, rows);
+    if (rows.count() == 0) return;
+    out_.rows += rows.count();
+    next_.value += rows.count();
+    image.last_row = {next_.value - 1};
+    out_.groups.push_back(rows.take_bytes());
+  }
+
+ private:
+  batch& out_;
+  protocol::row_number next_;
+};
+
+store_error corrupt(std::string sentence) {
+  return {store_error::kind::corrupt, std::move(sentence)};
+}
+
+}  // namespace
+
+store_result<recovered_leases> recover_leases(store& where, const clock& time,
+                                              std::string_view basis,
+                                              const std::vector<context_ptr>& threads) {
+  protocol::fold folded;
+  std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
+  std::optional<store_error> broken;
+  auto head = where.recover(
+      [&](checkpoint_entry&& entry) { folded.load(std::move(entry.key), std::move(entry.image)); },
+      [&](protocol::policy_id id, const protocol::policy& chosen) {
+        folded.learn(id, chosen);
+        policies.emplace_back(id, chosen);
+      },
+      [&](stored_batch&& stored) {
+        if (broken) return;
+        const auto decoded = protocol::decode_rows(stored.rows, stored.first_row);
+        for (const auto& row : decoded.rows) {
+          if (const auto wrong = folded.feed(row)) {
+            broken = corrupt("Row " + std::to_string(wrong->row.value) +
+                             " does not follow from the rows before it: " + wrong->sentence +
+                             " Run `leasehold verify` and restore a backup.");
+            return;
+          }
+        }
+        if (decoded.broken) {
+          broken = corrupt("Row " + std::to_string(decoded.broken->value) +
+                           " cannot be read. Run `leasehold verify` and restore a backup.");
+        }
+      });
+  if (auto* error = std::get_if<store_error>(&head)) return std::move(*error);
+  if (broken) return std::move(*broken);
+  const auto& found = std::get<recovered_head>(head);
+
+  lease_images leases = folded.leases();
+  const auto now = time.now();
+  batch written;
+  written.anchor = time.anchor();
+  recovery_rows rows(written, {found.head.last_row.value + 1});
+  rows.add(protocol::encode_clock_anchored_row(basis, now));
+  for (const auto rule : {protocol::recover_due, protocol::recover_grace, protocol::expire_due}) {
+    for (auto& [key, image] : leases) {
+      const auto* chosen = folded.policy_of(image.policy);
+      if (chosen != nullptr) rows.run(key, image, *chosen, now, rule);
+    }
+  }
+
+  std::promise<store_result<committed>> promise;
+  where.commit(std::move(written),
+               [&](store_result<committed> result) { promise.set_value(std::move(result)); });
+  auto result = promise.get_future().get();
+  if (auto* error = std::get_if<store_error>(&result)) return std::move(*error);
+
+  recovered_leases out;
+  out.last_row = std::get<committed>(result).head.last_row;
+  out.checkpoint = found.checkpoint;
+  out.by_thread.resize(threads.size());
+  for (auto& part : out.by_thread) part.policies = policies;
+  for (auto& [key, image] : leases) {
+    const bool changed = image.last_row > found.checkpoint;
+    auto& part = out.by_thread[threads.front()->thread_of(key)];
+    part.leases.push_back({key, std::move(image), changed});
+  }
+  return out;
+}
+
+}  // namespace leasehold::actors

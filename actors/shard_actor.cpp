@@ -1,0 +1,295 @@
+#include "actors/shard_actor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/queue_actor.hpp"
+#include "actors/standing.hpp"
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+namespace {
+
+/// Whether two submits are the same request: what the submitter chose, not when and by whom.
+bool same_request(const job_spec& a, const job_spec& b) {
+  return a.queue == b.queue && a.payload == b.payload && a.labels == b.labels &&
+         a.priority == b.priority && a.not_before == b.not_before && a.not_after == b.not_after &&
+         a.policy == b.policy && a.redrive_of == b.redrive_of;
+}
+
+std::shared_ptr<const protocol::record> unknown_record(const protocol::lease_key& key) {
+  auto r = std::make_shared<protocol::record>();
+  r->lease = key.lease;
+  return r;
+}
+
+}  // namespace
+
+shard_actor::shard_actor(caf::actor_config& config, context_ptr context)
+    : coordinator_actor(config), context_(std::move(context)), floors_(store_shards) {}
+
+shard_actor::~shard_actor() = default;
+
+actor_behavior shard_actor::make_behavior() {
+  self_ = {context_->thread, caf::actor_cast<actor_handle>(this)};
+  return {
+      [this](shard_frames& message) { take_frames(message); },
+      [this](shard_operation& operation) { take_operation(operation); },
+      [this](lease_decided& message) { decided(message); },
+      [this](journal_answer& message) { journal_said(message); },
+      [this](const timer_fired&) { timer_said(); },
+      [this](const fence_expected& said) {
+        if (said.fence != fence_) return;
+        ++fence_threads_;
+        fence_open_ += said.connections;
+        fence_progress();
+      },
+      [this](const fence_returned& said) {
+        if (said.fence != fence_) return;
+        --fence_open_;
+        fence_progress();
+      },
+      [this](for_queue& message) {
+        auto& queue = queues_[message.queue];
+        if (!queue) queue = spawn<queue_actor>(context_, self_, message.queue);
+        tell(queue, std::move(message.what));
+      },
+      [this](const wake_queue& message) {
+        alarm_at(message.at, [this, key = message.queue] {
+          if (const auto it = queues_.find(key); it != queues_.end())
+            tell(it->second, queue_event{queue_wake{}});
+        });
+      },
+      [this](resume_leases& message) { resume(message); },
+      [this](shard_query& message) { message.ask(*this); },
+      [this](const collect_checkpoint& message) { collect(message); },
+      [this](load_leases& message) { load(message); },
+  };
+}
+
+void shard_actor::on_exit() {
+  context_->timer->disarm();
+  for (auto& [mark, entry] : entries_) {
+    if (entry->actor) ask_to_exit(entry->actor);
+    entry->actor = nullptr;
+  }
+  for (auto& [key, queue] : queues_) ask_to_exit(queue);
+  queues_.clear();
+  self_.who = nullptr;
+}
+
+void shard_actor::broken(const std::exception_ptr&) {
+  // A shard that lost its place must not decide anything more: the process recovers from the store.
+  context_->on_fatal("a shard actor failed");
+}
+
+const lease_entry* shard_actor::find(const protocol::lease_key& key) const {
+  const auto it = by_key_.find(key);
+  if (it == by_key_.end()) return nullptr;
+  const auto* entry = entries_.at(it->second).get();
+  return entry->state->known() ? entry : nullptr;
+}
+
+lease_entry& shard_actor::entry_of(const protocol::lease_key& key) {
+  const auto [it, fresh] = by_key_.try_emplace(key, next_mark_);
+  if (fresh) {
+    auto entry = std::make_unique<lease_entry>();
+    entry->mark = next_mark_++;
+    entry->key = key;
+    entry->state = unknown_record(key);
+    entries_.emplace(entry->mark, std::move(entry));
+  }
+  return *entries_.at(it->second);
+}
+
+void shard_actor::take_frames(shard_frames& message) {
+  begin_turn();
+  for (auto& lease : message.leases) {
+    event_group group;
+    group.stamp = message.ingress;
+    group.session = message.session;
+    group.events = std::move(lease.frames);
+    enqueue(entry_of(lease.key), std::move(group));
+  }
+}
+
+void shard_actor::take_operation(shard_operation& operation) {
+  begin_turn();
+  const auto known = by_key_.find(operation.key);
+  const auto* entry = known == by_key_.end() ? nullptr : entries_.at(known->second).get();
+  if (operation.may_create && refuse_submit(operation, entry)) return;
+  if (entry != nullptr && entry->waiting.size() >= context_->options.waiting_groups) {
+    refuse(operation, protocol::reason::rate_limited);
+    return;
+  }
+  event_group group;
+  group.stamp = operation.ingress;
+  group.session = operation.session;
+  group.events.push_back(operation.what);
+  auto key = operation.key;
+  group.operation = std::make_shared<shard_operation>(std::move(operation));
+  enqueue(entry_of(key), std::move(group));
+}
+
+bool shard_actor::refuse_submit(const shard_operation& operation, const lease_entry* known) {
+  if (known != nullptr) {
+    // A submit whose commit is awaited has its spec in `deciding` or `waiting`, not in the entry.
+    const job_spec* first = known->spec.get();
+    if (first == nullptr && known->deciding && known->deciding->operation) {
+      first = known->deciding->operation->spec.get();
+    }
+    if (first != nullptr && !same_request(*first, *operation.spec)) {
+      refuse(operation, protocol::reason::request_reused);
+      return true;
+    }
+    if (first != nullptr) return false;
+  }
+  if (leases_of_tenant_[operation.key.tenant] >= context_->options.leases_per_tenant ||
+      context_->counters->payload_bytes.value() +
+              static_cast<std::int64_t>(operation.spec->payload.size()) >
+          context_->options.payload_bytes) {
+    refuse(operation, protocol::reason::rate_limited);
+    return true;
+  }
+  return false;
+}
+
+void shard_actor::refuse(const shard_operation& operation, protocol::reason why) const {
+  context_->counters->refuse(why);
+  if (!operation.reply) return;
+  answer said;
+  said.decision = protocol::decision::rejected;
+  said.reason = why;
+  if (protocol::class_of(said.decision, why) == protocol::reason_class::retryable) {
+    said.retry_after = context_->options.store_retry;
+  }
+  context_->link->post(operation.reply_thread, [reply = operation.reply, said] { reply(said); });
+}
+
+void shard_actor::load(load_leases& message) {
+  for (auto& [id, chosen] : message.policies) {
+    policies_.emplace(id, chosen);
+    logged_policies_.insert(id);
+  }
+  for (auto& stored : message.leases) {
+    auto& entry = entry_of(stored.key);
+    entry.policy = stored.image.policy;
+    entry.last_row = stored.image.last_row;
+    entry.submitted_row = stored.image.last_row;
+    entry.changed = stored.changed;
+    if (auto spec = decode_job(stored.image.body)) {
+      spec->policy = policies_[entry.policy];
+      context_->counters->payload_bytes.add(static_cast<std::int64_t>(spec->payload.size()));
+      entry.spec = std::make_shared<const job_spec>(std::move(*spec));
+    }
+    const auto nothing = entry.state;
+    entry.state = std::make_shared<const protocol::record>(std::move(stored.image.state));
+    ++leases_of_tenant_[entry.key.tenant];
+    context_->counters->leases[static_cast<std::size_t>(entry.state->state)].add();
+    follow_holder(entry, *nothing);
+    tell_queue(entry, *nothing);
+    note_deadline(entry);
+  }
+  send_answers();
+  arm_timer();
+}
+
+void shard_actor::collect(const collect_checkpoint& message) {
+  constexpr std::size_t slice = 512;
+  checkpoint_part part;
+  part.upto = message.upto;
+  for (auto& [mark, entry] : entries_) {
+    if (!entry->changed || !entry->state->known()) continue;
+    entry->changed = false;
+    part.changed.push_back({entry->key,
+                            {*entry->state, entry->policy, entry->last_row,
+                             entry->spec ? encode_job(*entry->spec) : std::string{}}});
+    if (part.changed.size() == slice) {
+      tell(*context_, context_->journal, std::exchange(part, {{}, message.upto, false}));
+    }
+  }
+  part.last = true;
+  tell(*context_, context_->journal, std::move(part));
+}
+
+namespace {
+
+protocol::loss loss_of(const lease_entry* entry, protocol::generation gen) {
+  if (entry == nullptr || entry->state->gen > gen) return protocol::loss::expired;
+  if (entry->state->frozen) return protocol::loss::conflict;
+  if (entry->state->state == protocol::lease_state::revoked) return protocol::loss::revoked;
+  return protocol::is_settled(entry->state->state) ? protocol::loss::settled
+                                                   : protocol::loss::expired;
+}
+
+}  // namespace
+
+void shard_actor::resume(resume_leases& message) {
+  const auto& who = *message.session;
+  leases_resumed out;
+  const auto held = held_.find(who.tenant.value + '\n' + who.holder.value);
+  if (held != held_.end()) {
+    for (const auto mark : held->second) {
+      const auto& entry = *entries_.at(mark);
+      out.standings.push_back(standing_of(*entry.state, entry.last_row));
+      out.queues.push_back(entry.spec ? entry.spec->queue : std::string{});
+    }
+  }
+  for (const auto& running : message.running) {
+    const auto* entry = find({who.tenant, running.lease});
+    const bool lives = entry != nullptr && protocol::is_live(entry->state->state) &&
+                       entry->state->gen == running.gen && entry->state->held_by == who.holder;
+    if (lives) continue;
+    out.lost.push_back({running.lease, running.gen,
+                        entry ? entry->last_row : protocol::row_number{},
+                        loss_of(entry, running.gen)});
+  }
+  tell(*context_, who.where, std::move(out));
+}
+
+void shard_actor::each_job(const protocol::tenant_id& tenant, const std::string& after,
+                           const std::function<bool(const lease_entry&)>& take) const {
+  for (auto it = by_key_.upper_bound({tenant, protocol::lease_id{after}});
+       it != by_key_.end() && it->first.tenant == tenant; ++it) {
+    const auto& entry = *entries_.at(it->second);
+    if (entry.state->kind != protocol::lease_kind::job) continue;
+    if (!take(entry)) return;
+  }
+}
+
+std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenant) const {
+  std::vector<std::string> found;
+  for (auto it = queues_.lower_bound({tenant, {}});
+       it != queues_.end() && it->first.tenant == tenant; ++it) {
+    found.push_back(it->first.queue);
+  }
+  return found;
+}
+
+job_view shard_actor::view_of(const lease_entry& entry) const {
+  return {entry.key.tenant, entry.state, entry.spec, entry.policy, entry.last_row};
+}
+
+void shard_actor::await_settled(const protocol::lease_key& key, protocol::instant until,
+                                std::function<void(std::optional<job_view>)> then) {
+  const auto* entry = find(key);
+  if (entry == nullptr || protocol::is_settled(entry->state->state) ||
+      until <= context_->clock->now()) {
+    then(entry ? std::optional{view_of(*entry)} : std::nullopt);
+    return;
+  }
+  // Whichever of the two comes first answers; the other finds the waiter gone.
+  const std::pair waiter{entry->mark, ++next_waiter_};
+  settle_waiters_.emplace(waiter, std::move(then));
+  alarm_at(until, [this, waiter, key] {
+    const auto it = settle_waiters_.find(waiter);
+    if (it == settle_waiters_.end()) return;
+    const auto reply = std::move(it->second);
+    settle_waiters_.erase(it);
+    const auto* known = find(key);
+    reply(known ? std::optional{view_of(*known)} : std::nullopt);
+  });
+}
+
+}  // namespace leasehold::actors

@@ -1,0 +1,178 @@
+// The actor of one thread that serves the store's shards of that thread: it knows every lease
+// there, resting or as an actor, keeps events of one lease apart in the order of their stamps,
+// fills the commit buffer, and tells the world what became true.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "actors/deadline_index.hpp"
+#include "actors/lease_actor.hpp"
+#include "leasehold/actors/messages.hpp"
+
+namespace leasehold::actors {
+
+/// Events that a lease decides together, at one instant.
+struct event_group {
+  protocol::instant stamp;
+  protocol::instant fired_at;  ///< set: a deadline's group, without events
+  session_ptr session;         ///< frames: whose they are
+  std::vector<protocol::event> events;
+  std::shared_ptr<shard_operation> operation;  ///< set: its event is the only one
+
+  [[nodiscard]] bool is_deadline() const noexcept { return fired_at.ms != 0; }
+};
+
+/// A lease as its shard knows it.
+struct lease_entry {
+  std::uint64_t mark = 0;
+  protocol::lease_key key;
+  std::shared_ptr<const protocol::record> state;  ///< durable
+  protocol::policy_id policy;
+  protocol::row_number last_row;
+  protocol::row_number group_began;
+  std::shared_ptr<const job_spec> spec;
+  protocol::instant submitted_at;
+  protocol::row_number submitted_row;
+  actor_handle actor;  ///< none while it rests
+  std::optional<event_group> deciding;
+  std::uint64_t turn = 0;           ///< of `deciding`
+  std::deque<event_group> waiting;  ///< by stamp
+  protocol::instant indexed_at;     ///< where the deadline index has it; 0: nowhere
+  bool changed = false;             ///< since the last checkpoint
+};
+
+class shard_actor final : public coordinator_actor {
+ public:
+  shard_actor(caf::actor_config& config, context_ptr context);
+  ~shard_actor() override;
+
+  // ---- for shard_query: committed state, read inside this actor
+  [[nodiscard]] const lease_entry* find(const protocol::lease_key& key) const;
+  /// The jobs of a tenant after `after` in order of their ids, as long as `take` wants more.
+  void each_job(const protocol::tenant_id& tenant, const std::string& after,
+                const std::function<bool(const lease_entry&)>& take) const;
+  /// The queues of a tenant that live on this thread.
+  [[nodiscard]] std::vector<std::string> queues_of(const protocol::tenant_id& tenant) const;
+  [[nodiscard]] job_view view_of(const lease_entry& entry) const;
+  [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
+  /// Calls `then` once the job is settled or `until` has come.
+  void await_settled(const protocol::lease_key& key, protocol::instant until,
+                     std::function<void(std::optional<job_view>)> then);
+
+ protected:
+  actor_behavior make_behavior() override;
+  void on_exit() override;
+  void broken(const std::exception_ptr& what) override;
+
+ private:
+  // ---- shard_actor.cpp: what comes in
+  void take_frames(shard_frames& message);
+  void take_operation(shard_operation& operation);
+  void load(load_leases& message);
+  void resume(resume_leases& message);
+  void collect(const collect_checkpoint& message);
+  lease_entry& entry_of(const protocol::lease_key& key);
+  void refuse(const shard_operation& operation, protocol::reason why) const;
+  bool refuse_submit(const shard_operation& operation, const lease_entry* known);
+
+  // ---- shard_groups.cpp: from a group to its commit
+  void enqueue(lease_entry& entry, event_group group);
+  void start_next(lease_entry& entry);
+  void start(lease_entry& entry, event_group group);
+  void decided(lease_decided& message);
+  void end_of_turn(std::uint64_t turn);
+  void flush();
+  void journal_said(journal_answer& message);
+  void undo(lease_entry& entry, protocol::reason why);
+  void rest_or_forget(lease_entry& entry);
+  void begin_turn();
+
+  // ---- shard_effects.cpp: what follows once it is durable
+  struct buffered {
+    std::uint64_t mark = 0;
+    decision_group group;
+  };
+  void commit(lease_entry& entry, decision_group& group, protocol::row_number first);
+  void answer_frames(const lease_entry& entry, const event_group& group, const decision_group& out);
+  void answer_operation(lease_entry& entry, const event_group& group, const decision_group& out,
+                        const protocol::record& before);
+  void tell_holder(const lease_entry& entry, const protocol::record& before,
+                   const event_group& group, const decision_group& out);
+  void tell_queue(const lease_entry& entry, const protocol::record& before);
+  void follow_holder(const lease_entry& entry, const protocol::record& before);
+  void queue_for(const lease_entry& entry, queue_event what);
+  void push(const protocol::lease_key& key, const protocol::holder& to,
+            protocol::coordinator_frame frame);
+  void answer_to(const session_ptr& session, protocol::coordinator_frame frame,
+                 std::int64_t answered);
+  void send_answers();
+
+  // ---- shard_time.cpp: deadlines behind frames
+  void note_deadline(lease_entry& entry);
+  void timer_said();
+  void raise_fence();
+  void fence_progress();
+  void fence_complete();
+  void fire_due();
+  void arm_timer();
+  void alarm_at(protocol::instant at, std::function<void()> what);
+  [[nodiscard]] bool blocked_by_fence(const lease_entry& entry, const event_group& group) const;
+
+  context_ptr context_;
+  place self_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<lease_entry>> entries_;
+  std::map<protocol::lease_key, std::uint64_t> by_key_;
+  std::uint64_t next_mark_ = 1;
+  std::unordered_map<std::string, std::set<std::uint64_t>> held_;  ///< live leases by tenant/holder
+  std::map<protocol::policy_id, protocol::policy> policies_;
+  std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way
+  std::map<queue_key, actor_handle> queues_;
+  std::map<protocol::tenant_id, std::int64_t> leases_of_tenant_;
+  std::vector<protocol::generation> floors_;  ///< by store shard
+
+  // The commit buffer, and the buffers on their way to disk.
+  std::vector<buffered> buffer_;
+  std::size_t buffer_bytes_ = 0;
+  std::vector<std::pair<protocol::policy_id, protocol::policy>> buffer_policies_;
+  struct flying_buffer {
+    std::vector<buffered> groups;
+    std::vector<protocol::policy_id> policies;
+  };
+  std::map<std::int64_t, flying_buffer> flying_;
+  std::int64_t next_buffer_ = 1;
+  std::deque<std::int64_t> open_turns_;  ///< groups that each turn still waits for
+  std::uint64_t first_turn_ = 0;         ///< of open_turns_.front()
+
+  struct outgoing {
+    session_ptr session;
+    outbound_frames frames;
+  };
+  std::vector<outgoing> answers_;                              ///< of the commit that is being told
+  std::vector<std::pair<std::size_t, for_queue>> queue_news_;  ///< of the same, by thread
+
+  // Time.
+  deadline_index index_;
+  std::multimap<protocol::instant, std::function<void()>> alarms_;
+  protocol::instant armed_for_;
+  protocol::instant fenced_until_;  ///< every frame read before it has been taken
+  protocol::instant fence_time_;    ///< of the fence on its way; 0: none
+  std::int64_t fence_ = 0;
+  std::size_t fence_threads_ = 0;  ///< that have said how many connections they asked
+  std::int64_t fence_open_ = 0;    ///< connections asked and not back
+  std::unordered_set<std::uint64_t> fence_blocked_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::function<void(std::optional<job_view>)>>
+      settle_waiters_;  ///< by (mark, number of the waiter)
+  std::uint64_t next_waiter_ = 0;
+};
+
+}  // namespace leasehold::actors

@@ -1,0 +1,261 @@
+// What follows once a group is durable: answers, offers, pushes, the queue's view, the deadline
+// index. Nothing outside a lease hears of a change before.
+#include <algorithm>
+#include <utility>
+
+#include "actors/shard_actor.hpp"
+#include "actors/standing.hpp"
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+namespace {
+
+using protocol::lease_state;
+
+bool same_grant(const protocol::record& a, const protocol::record& b) { return a.gen == b.gen; }
+
+bool offerable(const protocol::record& r) { return protocol::is_grantable(r.state) && !r.frozen; }
+
+protocol::loss loss_of(closing how) {
+  switch (how) {
+    case closing::revoked:
+      return protocol::loss::revoked;
+    case closing::conflict:
+      return protocol::loss::conflict;
+    case closing::settled:
+      return protocol::loss::settled;
+    case closing::none:
+    case closing::by_holder:
+    case closing::expired:
+      return protocol::loss::expired;
+  }
+  return protocol::loss::expired;
+}
+
+/// How long to wait before trying again after a refusal that may pass.
+protocol::duration retry_after(protocol::decision what, protocol::reason why,
+                               const protocol::record& r, protocol::instant now) {
+  if (protocol::class_of(what, why) != protocol::reason_class::retryable) return {};
+  if (why == protocol::reason::retry_not_due && r.next_offer_at > now) {
+    return {r.next_offer_at.ms - now.ms};
+  }
+  return {1000};
+}
+
+}  // namespace
+
+void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_number first) {
+  const auto before = std::move(entry.state);
+  entry.state = settle_rows(std::move(out.after), first);
+  entry.group_began = first;
+  entry.last_row = {first.value + out.count - 1};
+  entry.changed = entry.state->known();
+  const auto group = std::move(*entry.deciding);
+  entry.deciding.reset();
+
+  auto& counted = *context_->counters;
+  for (const auto& a : out.answers) counted.count(a.kind, a.decision, a.reason);
+  if (before->state != entry.state->state) {
+    if (before->known()) counted.leases[static_cast<std::size_t>(before->state)].add(-1);
+    if (entry.state->known()) counted.leases[static_cast<std::size_t>(entry.state->state)].add();
+  }
+  if (!before->known() && entry.state->known()) {
+    ++leases_of_tenant_[entry.key.tenant];
+    entry.policy = out.policy;
+    entry.submitted_row = first;
+    if (group.operation && group.operation->spec) {
+      entry.spec = group.operation->spec;
+      policies_.emplace(entry.policy, entry.spec->policy);
+      counted.payload_bytes.add(static_cast<std::int64_t>(entry.spec->payload.size()));
+    }
+  }
+
+  follow_holder(entry, *before);
+  if (group.operation) {
+    answer_operation(entry, group, out, *before);
+  } else if (group.session) {
+    answer_frames(entry, group, out);
+  }
+  tell_holder(entry, *before, group, out);
+  tell_queue(entry, *before);
+  if (protocol::is_settled(entry.state->state) && !protocol::is_settled(before->state)) {
+    auto it = settle_waiters_.lower_bound({entry.mark, 0});
+    while (it != settle_waiters_.end() && it->first.first == entry.mark) {
+      it->second(view_of(entry));
+      it = settle_waiters_.erase(it);
+    }
+  }
+  note_deadline(entry);
+  start_next(entry);
+  rest_or_forget(entry);
+}
+
+void shard_actor::answer_to(const session_ptr& session, protocol::coordinator_frame frame,
+                            std::int64_t answered) {
+  // Answers of one commit come in runs of one session.
+  auto it = std::find_if(answers_.rbegin(), answers_.rend(),
+                         [&](const outgoing& o) { return o.session == session; });
+  if (it == answers_.rend()) {
+    answers_.push_back({session, {}});
+    it = answers_.rbegin();
+  }
+  it->frames.frames.push_back(std::move(frame));
+  it->frames.answered += answered;
+}
+
+void shard_actor::send_answers() {
+  for (auto& out : std::exchange(answers_, {})) {
+    tell(*context_, out.session->where, std::move(out.frames));
+  }
+  // Behind the answers: a queue that hears of an offer may let its session go, and the offer itself
+  // must have reached the session by then.
+  for (auto& [thread, news] : std::exchange(queue_news_, {})) {
+    tell(*context_, context_->shards[thread], std::move(news));
+  }
+}
+
+void shard_actor::push(const protocol::lease_key& key, const protocol::holder& to,
+                       protocol::coordinator_frame frame) {
+  push_to_holder message;
+  message.tenant = key.tenant;
+  message.holder = to;
+  message.frames.push_back(std::move(frame));
+  tell(*context_, context_->registry, std::move(message));
+}
+
+void shard_actor::answer_frames(const lease_entry& entry, const event_group& group,
+                                const decision_group& out) {
+  const auto standing = standing_of(*entry.state, entry.last_row);
+  const auto verdict_of = [&](const frame_answer& a) {
+    protocol::frame_verdict v;
+    v.answers = a.frame_id;
+    v.epoch = a.epoch;
+    v.decision = a.decision;
+    v.reason = a.reason;
+    v.outcome = protocol::class_of(a.decision, a.reason);
+    v.retry_after = retry_after(a.decision, a.reason, *entry.state, group.stamp);
+    v.standing = standing;
+    return protocol::coordinator_frame{0, std::move(v)};
+  };
+  for (const auto& a : out.answers) {
+    if (a.frame_id != 0) answer_to(group.session, verdict_of(a), 1);
+  }
+  for (const auto& a : out.finals) {
+    if (a.frame_id != 0 && a.epoch == group.session->epoch) {
+      answer_to(group.session, verdict_of(a), 0);
+    }
+  }
+}
+
+void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
+                                   const decision_group& out, const protocol::record& before) {
+  const auto& operation = *group.operation;
+  if (out.answers.empty()) return;
+  const auto& said = out.answers.front();
+  if (group.session && said.decision != protocol::decision::applied) {
+    queue_for(entry, job_not_offered{entry.key, said.reason, entry.state->next_offer_at});
+  } else if (group.session) {
+    protocol::offer offer;
+    offer.standing = standing_of(*entry.state, entry.last_row);
+    offer.job = entry.state->job;
+    offer.queue = entry.spec->queue;
+    offer.payload = entry.spec->payload;
+    offer.attempt = entry.state->attempt + 1;
+    offer.ack_deadline = entry.state->ack_deadline;
+    const auto& chosen = policies_.at(entry.policy);
+    offer.lease_duration = chosen.lease_duration;
+    offer.cancel_grace = chosen.cancel_grace;
+    offer.max_lifetime = chosen.max_lifetime;
+    offer.last_progress = before.progress_value;
+    offer.trace_id = entry.spec->trace_id;
+    answer_to(group.session, {0, std::move(offer)}, 0);
+  }
+  if (!operation.reply) return;
+  answer a;
+  a.decision = said.decision;
+  a.reason = said.reason;
+  a.retry_after = retry_after(said.decision, said.reason, *entry.state, group.stamp);
+  a.created = !before.known() && entry.state->known();
+  if (entry.state->known()) a.job = view_of(entry);
+  context_->link->post(operation.reply_thread,
+                       [reply = operation.reply, a = std::move(a)] { reply(a); });
+}
+
+void shard_actor::tell_holder(const lease_entry& entry, const protocol::record& before,
+                              const event_group& group, const decision_group& out) {
+  const auto& after = *entry.state;
+  if (before.state != lease_state::active && after.state == lease_state::active && group.session &&
+      !group.operation) {
+    answer_to(group.session,
+              {0, protocol::activated{standing_of(after, entry.last_row), after.acquired_at}}, 0);
+  }
+  for (const auto& a : out.finals) {
+    if (a.frame_id == 0 || (group.session && a.epoch == group.session->epoch)) continue;
+    protocol::frame_verdict v;
+    v.answers = a.frame_id;
+    v.epoch = a.epoch;
+    v.decision = a.decision;
+    v.reason = a.reason;
+    v.outcome = protocol::class_of(a.decision, a.reason);
+    v.standing = standing_of(after, entry.last_row);
+    push(entry.key, before.held_by, {0, std::move(v)});
+  }
+  const bool ended = protocol::is_live(before.state) &&
+                     (!protocol::is_live(after.state) || !same_grant(before, after));
+  if (ended && out.closed != closing::by_holder && out.closed != closing::none) {
+    push(entry.key, before.held_by,
+         {0, protocol::lease_lost{
+                 {entry.key.lease, before.gen, entry.last_row, loss_of(out.closed)}}});
+  }
+  if (after.cancel_requested_at && !before.cancel_requested_at &&
+      after.state == lease_state::active) {
+    push(entry.key, after.held_by,
+         {0, protocol::cancel_notice{standing_of(after, entry.last_row)}});
+  }
+  if (after.frozen && !before.frozen) context_->counters->ownership_conflicts.add();
+}
+
+void shard_actor::follow_holder(const lease_entry& entry, const protocol::record& before) {
+  const auto& after = *entry.state;
+  const bool was = protocol::is_live(before.state);
+  const bool is = protocol::is_live(after.state);
+  if (was && (!is || before.held_by != after.held_by)) {
+    const auto it = held_.find(entry.key.tenant.value + '\n' + before.held_by.value);
+    if (it != held_.end()) {
+      it->second.erase(entry.mark);
+      if (it->second.empty()) held_.erase(it);
+    }
+  }
+  if (is && (!was || before.held_by != after.held_by)) {
+    held_[entry.key.tenant.value + '\n' + after.held_by.value].insert(entry.mark);
+  }
+}
+
+void shard_actor::queue_for(const lease_entry& entry, queue_event what) {
+  if (!entry.spec) return;
+  const auto thread = context_->thread_of_queue(entry.key.tenant, entry.spec->queue);
+  queue_news_.emplace_back(thread,
+                           for_queue{{entry.key.tenant, entry.spec->queue}, std::move(what)});
+}
+
+void shard_actor::tell_queue(const lease_entry& entry, const protocol::record& before) {
+  const auto& after = *entry.state;
+  if (after.kind != protocol::lease_kind::job) return;
+  const bool was = protocol::is_live(before.state);
+  const bool is = protocol::is_live(after.state);
+  if (was && (!is || !same_grant(before, after))) queue_for(entry, job_closed{entry.key});
+  if (is && (!was || !same_grant(before, after))) {
+    queue_for(entry, job_held{entry.key, after.held_by});
+  }
+  if (offerable(after) && (!offerable(before) || before.next_offer_at != after.next_offer_at ||
+                           !same_grant(before, after))) {
+    queue_for(entry, job_ready{entry.key, entry.spec, entry.submitted_row,
+                               entry.spec ? entry.spec->submitted_at : protocol::instant{},
+                               after.next_offer_at});
+  } else if (!is && !offerable(after) && (was || offerable(before))) {
+    queue_for(entry, job_gone{entry.key});
+  }
+}
+
+}  // namespace leasehold::actors

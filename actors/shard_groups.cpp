@@ -1,0 +1,184 @@
+// From a group of events to its commit: one group of a lease at a time, in the order of the stamps.
+#include <algorithm>
+#include <utility>
+
+#include "actors/shard_actor.hpp"
+#include "actors/standing.hpp"
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+void shard_actor::begin_turn() {
+  if (open_turns_.empty() || open_turns_.back() != 0) open_turns_.push_back(0);
+}
+
+void shard_actor::enqueue(lease_entry& entry, event_group group) {
+  // A deadline goes before what was stamped at or after it, frames behind their equals.
+  const auto place =
+      group.is_deadline()
+          ? std::lower_bound(
+                entry.waiting.begin(), entry.waiting.end(), group.stamp,
+                [](const event_group& g, protocol::instant at) { return g.stamp < at; })
+          : std::upper_bound(
+                entry.waiting.begin(), entry.waiting.end(), group.stamp,
+                [](protocol::instant at, const event_group& g) { return at < g.stamp; });
+  entry.waiting.insert(place, std::move(group));
+  start_next(entry);
+}
+
+void shard_actor::start_next(lease_entry& entry) {
+  if (entry.deciding || entry.waiting.empty()) return;
+  if (blocked_by_fence(entry, entry.waiting.front())) {
+    fence_blocked_.insert(entry.mark);
+    raise_fence();
+    return;
+  }
+  auto group = std::move(entry.waiting.front());
+  entry.waiting.pop_front();
+  start(entry, std::move(group));
+}
+
+void shard_actor::start(lease_entry& entry, event_group group) {
+  lease_work work;
+  work.stamp = group.stamp;
+  work.fired_at = group.fired_at;
+  work.events = group.events;
+  work.last_row = entry.last_row;
+  work.group_began = entry.group_began;
+  work.floor = floors_[shard_of(entry.key)];
+  if (!entry.state->known() && group.operation && group.operation->spec) {
+    work.policy = group.operation->spec->policy;
+    work.attachment = encode_job(*group.operation->spec);
+  }
+  if (!entry.actor) {
+    const auto chosen = policies_.find(entry.policy);
+    entry.actor = spawn<lease_actor, caf::lazy_init>(lease_actor::seed{
+        entry.mark, self_, entry.key, entry.state,
+        chosen == policies_.end() ? protocol::policy{} : chosen->second, entry.policy});
+  }
+  entry.deciding = std::move(group);
+  entry.turn = first_turn_ + open_turns_.size() - 1;
+  ++open_turns_.back();
+  send(entry.actor, std::move(work));
+}
+
+void shard_actor::decided(lease_decided& message) {
+  auto& entry = *entries_.at(message.entry);
+  const auto turn = entry.turn;
+  if (message.group.count == 0) {
+    // A deadline that had moved: nothing happened, nothing is to be told.
+    entry.deciding.reset();
+    note_deadline(entry);
+    start_next(entry);
+    rest_or_forget(entry);
+    arm_timer();
+  } else {
+    const auto& operation = entry.deciding->operation;
+    if (operation && operation->spec && !logged_policies_.contains(message.group.policy)) {
+      logged_policies_.insert(message.group.policy);
+      buffer_policies_.emplace_back(message.group.policy, operation->spec->policy);
+    }
+    buffer_bytes_ += message.group.rows.size();
+    buffer_.push_back({entry.mark, std::move(message.group)});
+  }
+  end_of_turn(turn);
+}
+
+void shard_actor::end_of_turn(std::uint64_t turn) {
+  --open_turns_[turn - first_turn_];
+  bool ended = false;
+  while (!open_turns_.empty() && open_turns_.front() == 0) {
+    open_turns_.pop_front();
+    ++first_turn_;
+    ended = true;
+  }
+  if (ended || buffer_bytes_ >= context_->options.commit_bytes) flush();
+}
+
+void shard_actor::flush() {
+  if (buffer_.empty()) return;
+  append_rows append;
+  append.back_to = self_;
+  append.buffer = next_buffer_++;
+  append.what.anchor = context_->clock->anchor();
+  auto& flying = flying_[append.buffer];
+  for (auto& [id, chosen] : buffer_policies_) {
+    append.what.groups.push_back(
+        protocol::encode_policy_row(chosen, append.what.anchor.coordinator_time));
+    ++append.what.rows;
+    flying.policies.push_back(id);
+  }
+  append.what.policies = std::exchange(buffer_policies_, {});
+  append.what.groups.reserve(append.what.groups.size() + buffer_.size());
+  for (auto& b : buffer_) {
+    append.what.groups.push_back(std::move(b.group.rows));
+    append.what.rows += b.group.count;
+  }
+  flying.groups = std::exchange(buffer_, {});
+  buffer_bytes_ = 0;
+  tell(*context_, context_->journal, std::move(append));
+}
+
+void shard_actor::journal_said(journal_answer& message) {
+  begin_turn();
+  auto node = flying_.extract(message.buffer);
+  auto& flying = node.mapped();
+  if (const auto* durable = std::get_if<committed>(&message.result)) {
+    auto first = durable->first_row.value + static_cast<std::int64_t>(flying.policies.size());
+    for (auto& [mark, group] : flying.groups) {
+      const auto count = group.count;
+      commit(*entries_.at(mark), group, {first});
+      first += count;
+    }
+  } else {
+    for (const auto id : flying.policies) logged_policies_.erase(id);
+    for (auto& [mark, group] : flying.groups) {
+      undo(*entries_.at(mark), protocol::reason::store_unavailable);
+    }
+  }
+  send_answers();
+  arm_timer();
+}
+
+void shard_actor::undo(lease_entry& entry, protocol::reason why) {
+  tell(entry.actor, lease_undo{});
+  const auto group = std::move(*entry.deciding);
+  entry.deciding.reset();
+  const auto again = context_->clock->now() + context_->options.store_retry;
+  if (group.is_deadline()) {
+    entry.indexed_at = again;
+    index_.enter(again, entry.mark);
+  }
+  for (const auto& frame : group.events) {
+    if (!group.session || group.operation || frame.frame_id == 0) continue;
+    protocol::frame_verdict verdict;
+    verdict.answers = frame.frame_id;
+    verdict.epoch = frame.session_epoch;
+    verdict.reason = why;
+    verdict.outcome = protocol::class_of(verdict.decision, why);
+    verdict.retry_after = context_->options.store_retry;
+    verdict.standing = standing_of(*entry.state, entry.last_row);
+    answer_to(group.session, {0, verdict}, 1);
+  }
+  if (group.operation) {
+    refuse(*group.operation, why);
+    if (group.session) queue_for(entry, job_not_offered{entry.key, why, again});
+  }
+  start_next(entry);
+  rest_or_forget(entry);
+}
+
+void shard_actor::rest_or_forget(lease_entry& entry) {
+  if (entry.deciding || !entry.waiting.empty()) return;
+  const bool has_deadline = protocol::next_deadline(*entry.state).has_value();
+  if (entry.actor && !has_deadline && entry.state->deferred.empty()) {
+    ask_to_exit(entry.actor);
+    entry.actor = nullptr;
+  }
+  if (!entry.state->known()) {
+    by_key_.erase(entry.key);
+    entries_.erase(entry.mark);
+  }
+}
+
+}  // namespace leasehold::actors

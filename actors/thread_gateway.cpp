@@ -1,0 +1,338 @@
+#include "actors/thread_gateway.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "actors/connection_actor.hpp"
+#include "actors/queue_actor.hpp"
+#include "actors/registry_actor.hpp"
+#include "actors/shard_actor.hpp"
+
+namespace leasehold::actors {
+
+thread_gateway::thread_gateway(context_ptr context, actor_system& system,
+                               std::function<session_id()> next_epoch,
+                               std::function<std::string()> make_id)
+    : context_(std::move(context)),
+      system_(system),
+      next_epoch_(std::move(next_epoch)),
+      make_id_(std::move(make_id)) {}
+
+// ---- sessions
+
+session_id thread_gateway::open_session(const principal& who, std::shared_ptr<outbound> sink) {
+  const auto epoch = next_epoch_();
+  connections_[epoch].who = system_.spawn<connection_actor>(context_, epoch, who, std::move(sink));
+  context_->counters->sessions.add();
+  context_->counters->sessions_opened.add();
+  return epoch;
+}
+
+void thread_gateway::deliver(session_id session,
+                             protocol::decoded_message<protocol::worker_frame> message,
+                             protocol::instant ingress) {
+  const auto it = connections_.find(session);
+  if (it == connections_.end()) return;
+  if (!std::exchange(it->second.may_have_frames, true)) read_since_fence_.push_back(session);
+  tell(it->second.who, inbound_message{std::move(message), ingress});
+}
+
+void thread_gateway::close_session(session_id session) {
+  const auto it = connections_.find(session);
+  if (it == connections_.end() || !std::exchange(it->second.open, false)) return;
+  context_->counters->sessions.add(-1);
+  tell(it->second.who, socket_closed{});
+}
+
+void thread_gateway::connection_done(session_id session) {
+  const auto it = connections_.find(session);
+  if (it == connections_.end()) return;
+  ask_to_exit(it->second.who);
+  connections_.erase(it);
+}
+
+void thread_gateway::pass_fence(std::int64_t fence, const place& back_to) {
+  fence_expected expected{fence, 0};
+  for (const auto session : std::exchange(read_since_fence_, {})) {
+    const auto it = connections_.find(session);
+    if (it == connections_.end()) continue;
+    it->second.may_have_frames = false;
+    ++expected.connections;
+    tell(it->second.who, fence_passing{fence, back_to});
+  }
+  tell(*context_, back_to, expected);
+}
+
+void thread_gateway::drain(protocol::instant release_by) {
+  for (const auto& [session, each] : connections_) {
+    tell(each.who, drain_session{release_by});
+  }
+}
+
+void thread_gateway::exit_connections() {
+  for (const auto& [session, each] : connections_) ask_to_exit(each.who);
+  connections_.clear();
+}
+
+// ---- operations
+
+void thread_gateway::submit(submit_request what, std::function<void(answer)> reply) {
+  // A request id alone names the job, so that a repeat of the request finds it wherever it lives.
+  const auto id = what.job                     ? what.job->value
+                  : !what.spec.request.empty() ? "r." + what.spec.request.value
+                                               : make_id_();
+  shard_operation operation;
+  operation.key = {what.tenant, protocol::lease_id{id}};
+  operation.ingress = now();
+  operation.what.kind = protocol::event_kind::submit;
+  operation.what.lease = operation.key.lease;
+  operation.what.job = protocol::job_id{id};
+  operation.what.request = what.spec.request;
+  operation.what.trace_id = what.spec.trace_id;
+  what.spec.submitted_at = operation.ingress;
+  operation.spec = std::make_shared<const job_spec>(std::move(what.spec));
+  operation.reply = std::move(reply);
+  operation.reply_thread = context_->thread;
+  operation.may_create = true;
+  tell(*context_, context_->shards[context_->thread_of(operation.key)], std::move(operation));
+}
+
+void thread_gateway::operate(protocol::lease_key key, protocol::event what,
+                             std::function<void(answer)> reply) {
+  shard_operation operation;
+  operation.key = std::move(key);
+  operation.ingress = now();
+  operation.what = std::move(what);
+  operation.what.lease = operation.key.lease;
+  operation.reply = std::move(reply);
+  operation.reply_thread = context_->thread;
+  tell(*context_, context_->shards[context_->thread_of(operation.key)], std::move(operation));
+}
+
+// ---- queries
+
+void thread_gateway::ask_shard(const protocol::lease_key& key,
+                               std::function<void(shard_actor&)> ask) const {
+  tell(*context_, context_->shards[context_->thread_of(key)], shard_query{std::move(ask)});
+}
+
+void thread_gateway::find_job(protocol::lease_key key,
+                              std::function<void(std::optional<job_view>)> reply) {
+  ask_shard(key, [key, reply = std::move(reply), thread = context_->thread](shard_actor& shard) {
+    const auto* entry = shard.find(key);
+    shard.context().link->post(thread, [reply, view = entry ? std::optional{shard.view_of(*entry)}
+                                                            : std::nullopt] { reply(view); });
+  });
+}
+
+void thread_gateway::await_settled(protocol::lease_key key, protocol::instant until,
+                                   std::function<void(std::optional<job_view>)> reply) {
+  ask_shard(key, [key, until, reply = std::move(reply),
+                  thread = context_->thread](shard_actor& shard) {
+    shard.await_settled(
+        key, until, [&link = *shard.context().link, reply, thread](std::optional<job_view> view) {
+          link.post(thread, [reply, view = std::move(view)] { reply(view); });
+        });
+  });
+}
+
+namespace {
+
+bool matches(const lease_entry& entry, const job_filter& filter) {
+  if (filter.state && entry.state->state != *filter.state) return false;
+  if (!filter.queue && filter.labels.empty()) return true;
+  if (!entry.spec) return false;
+  if (filter.queue && entry.spec->queue != *filter.queue) return false;
+  return std::ranges::all_of(filter.labels, [&](const auto& label) {
+    const auto it = entry.spec->labels.find(label.first);
+    return it != entry.spec->labels.end() && it->second == label.second;
+  });
+}
+
+/// What the threads have answered so far; lives on the thread that asked.
+struct gathered_jobs {
+  std::size_t threads_left = 0;
+  std::size_t page_size = 0;
+  std::vector<job_view> jobs;
+  std::function<void(job_page)> reply;
+
+  void add(std::vector<job_view> more) {
+    std::ranges::move(more, std::back_inserter(jobs));
+    if (--threads_left > 0) return;
+    std::ranges::sort(jobs, {}, [](const job_view& j) { return j.state->lease; });
+    job_page page;
+    if (jobs.size() > page_size) {
+      jobs.resize(page_size);
+      page.next = jobs.back().state->lease.value;
+    }
+    page.jobs = std::move(jobs);
+    reply(std::move(page));
+  }
+};
+
+}  // namespace
+
+void thread_gateway::list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
+                               std::function<void(job_page)> reply) {
+  auto gathered = std::make_shared<gathered_jobs>();
+  gathered->threads_left = context_->threads;
+  gathered->page_size = page_size;
+  gathered->reply = std::move(reply);
+  for (const auto& shard : context_->shards) {
+    tell(*context_, shard,
+         shard_query{[filter, page_token, page_size, gathered,
+                      thread = context_->thread](shard_actor& asked) {
+           std::vector<job_view> found;
+           asked.each_job(filter.tenant, page_token, [&](const lease_entry& entry) {
+             if (matches(entry, filter)) found.push_back(asked.view_of(entry));
+             return found.size() <= page_size;
+           });
+           asked.context().link->post(thread, [gathered, found = std::move(found)]() mutable {
+             gathered->add(std::move(found));
+           });
+         }});
+  }
+}
+
+void thread_gateway::each_queue(const protocol::tenant_id& tenant, queue_reader read,
+                                std::function<void()> done) {
+  struct progress {
+    std::size_t shards_left = 0;
+    std::size_t queues_left = 0;
+    std::function<void()> done;
+    void step() const {
+      if (shards_left == 0 && queues_left == 0) done();
+    }
+  };
+  auto p = std::make_shared<progress>();
+  p->shards_left = context_->threads;
+  p->done = std::move(done);
+  auto ask_queue = [this, tenant, read = std::move(read), p](const std::string& name) {
+    ++p->queues_left;
+    const auto thread = context_->thread_of_queue(tenant, name);
+    queue_query query{
+        [read, name, p, link = context_->link, here = context_->thread](queue_actor& queue) {
+          read(name, queue);
+          link->post(here, [p] {
+            --p->queues_left;
+            p->step();
+          });
+        }};
+    tell(*context_, context_->shards[thread], for_queue{{tenant, name}, std::move(query)});
+  };
+  for (const auto& shard : context_->shards) {
+    tell(*context_, shard,
+         shard_query{[tenant, ask_queue, p, here = context_->thread](shard_actor& asked) {
+           asked.context().link->post(here, [names = asked.queues_of(tenant), ask_queue, p] {
+             for (const auto& name : names) ask_queue(name);
+             --p->shards_left;
+             p->step();
+           });
+         }});
+  }
+}
+
+void thread_gateway::queues(protocol::tenant_id tenant,
+                            std::function<void(std::vector<queue_view>)> reply) {
+  auto found = std::make_shared<std::vector<queue_view>>();
+  each_queue(
+      tenant,
+      [found, link = context_->link, here = context_->thread](const std::string&,
+                                                              queue_actor& queue) {
+        link->post(here, [found, view = queue.view()] { found->push_back(view); });
+      },
+      [found, reply = std::move(reply)] {
+        std::ranges::sort(*found, {}, &queue_view::queue);
+        reply(std::move(*found));
+      });
+}
+
+void thread_gateway::workers(protocol::tenant_id tenant,
+                             std::function<void(std::vector<worker_view>)> reply) {
+  using uses = std::vector<std::pair<std::string, std::vector<queue_actor::session_use>>>;
+  auto used = std::make_shared<uses>();
+  auto then = [this, tenant, used, reply = std::move(reply)] {
+    registry_query query{[tenant, used, reply, link = context_->link,
+                          here = context_->thread](registry_actor& registry) {
+      auto views = registry.workers(tenant);
+      for (const auto& [queue, sessions] : *used) {
+        for (const auto& use : sessions) {
+          const auto it = std::ranges::find(views, use.holder, &worker_view::holder);
+          if (it == views.end()) continue;
+          it->slots[queue] = use.slots;
+          it->held[queue] = use.held;
+        }
+      }
+      link->post(here, [reply, views = std::move(views)] { reply(views); });
+    }};
+    tell(*context_, context_->registry, std::move(query));
+  };
+  each_queue(
+      tenant,
+      [used, link = context_->link, here = context_->thread](const std::string& name,
+                                                             queue_actor& queue) {
+        link->post(here, [used, name, sessions = queue.sessions()] {
+          used->emplace_back(name, sessions);
+        });
+      },
+      std::move(then));
+}
+
+namespace {
+
+/// Why the lease itself keeps the job from being offered; nothing when only its queue knows.
+std::optional<std::pair<std::string, std::string>> why_of_record(const protocol::record& r) {
+  using pair = std::pair<std::string, std::string>;
+  if (protocol::is_settled(r.state))
+    return pair{"settled", "The job has ended; submit or redrive a new one."};
+  if (r.frozen) return pair{"frozen", "An ownership conflict is open; resolve or revoke it."};
+  if (protocol::is_live(r.state))
+    return pair{"held", "A worker has been offered the job or works on it."};
+  if (r.state == protocol::lease_state::unresolved) {
+    return pair{"unresolved",
+                "The job was cancelled and work of an earlier holder may still run; it is never "
+                "offered again."};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void thread_gateway::why(protocol::lease_key key,
+                         std::function<void(std::optional<why_view>)> reply) {
+  find_job(key, [this, key, reply = std::move(reply)](std::optional<job_view> found) {
+    if (!found || !found->spec) {
+      reply(std::nullopt);
+      return;
+    }
+    why_view view{*found, {}, {}};
+    if (auto because = why_of_record(*found->state)) {
+      std::tie(view.word, view.sentence) = *because;
+      reply(std::move(view));
+      return;
+    }
+    const auto& queue = found->spec->queue;
+    queue_query query{
+        [key, view, reply, link = context_->link, here = context_->thread](queue_actor& asked) {
+          auto said = view;
+          std::tie(said.word, said.sentence) = asked.why(key);
+          link->post(here, [reply, said = std::move(said)] { reply(said); });
+        }};
+    tell(*context_, context_->shards[context_->thread_of_queue(key.tenant, queue)],
+         for_queue{{key.tenant, queue}, std::move(query)});
+  });
+}
+
+std::int64_t thread_gateway::watch(std::function<void(protocol::row_number)> on_rows) {
+  // Ids of different threads differ.
+  const auto id = next_watch_++ * static_cast<std::int64_t>(context_->threads) +
+                  static_cast<std::int64_t>(context_->thread);
+  tell(*context_, context_->journal, watch_rows{id, context_->thread, std::move(on_rows)});
+  return id;
+}
+
+void thread_gateway::unwatch(std::int64_t watch) {
+  tell(*context_, context_->journal, unwatch_rows{watch});
+}
+
+}  // namespace leasehold::actors
