@@ -41,6 +41,16 @@ constexpr vocabulary<event_kind, 26> event_words{{
     {event_kind::counted, "counted"},
 }};
 
+/// Who causes what is neither a worker's frame nor the coordinator's own.
+constexpr std::array<std::pair<event_kind, origin>, 6> causes{{
+    {event_kind::submit, origin::client},
+    {event_kind::acquire, origin::client},
+    {event_kind::cancel, origin::client},
+    {event_kind::revoke, origin::operator_},
+    {event_kind::resolve, origin::operator_},
+    {event_kind::reconcile, origin::operator_},
+}};
+
 constexpr vocabulary<origin, 4> origin_words{{
     {origin::worker, "worker"},
     {origin::client, "client"},
@@ -107,18 +117,10 @@ constexpr std::optional<Value> find_value(const vocabulary<Value, Count>& words,
 
 origin origin_of(event_kind kind) noexcept {
   if (is_frame(kind)) return origin::worker;
-  switch (kind) {
-    case event_kind::submit:
-    case event_kind::acquire:
-    case event_kind::cancel:
-      return origin::client;
-    case event_kind::revoke:
-    case event_kind::resolve:
-    case event_kind::reconcile:
-      return origin::operator_;
-    default:
-      return origin::coordinator;
+  for (const auto& [caused, who] : causes) {
+    if (caused == kind) return who;
   }
+  return origin::coordinator;
 }
 
 std::string_view word(event_kind kind) noexcept { return find_word(event_words, kind); }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
+#include "tools/replay_text.hpp"
 #include "tools/strict_json.hpp"
 
 namespace leasehold::tools {
@@ -14,7 +16,16 @@ namespace {
 
 namespace json = boost::json;
 
-std::string quoted(std::string_view text) { return '"' + std::string(text) + '"'; }
+/// As JSON has it, so that no text of a file breaks the one line of a refusal.
+std::string quoted(std::string_view text) { return json_text(cell{std::string(text)}); }
+
+/// A key as it is, or quoted when it is no plain word.
+std::string shown(std::string_view key) {
+  const bool plain = !key.empty() && std::all_of(key.begin(), key.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == ':';
+  });
+  return plain ? std::string(key) : quoted(key);
+}
 
 std::string_view view(const json::string& text) { return {text.data(), text.size()}; }
 std::string_view view(json::string_view text) { return {text.data(), text.size()}; }
@@ -27,7 +38,7 @@ struct place {
   std::string& refusal;
 
   [[nodiscard]] place at(std::string_view key, const json::value& inner) const {
-    return {inner, where.empty() ? std::string(key) : where + ": " + std::string(key), refusal};
+    return {inner, where.empty() ? shown(key) : where + ": " + shown(key), refusal};
   }
   void refuse(const std::string& sentence) const {
     if (refusal.empty()) refusal = sentence;

@@ -79,8 +79,9 @@ std::variant<boost::json::value, malformed_text> parse_strictly(std::string_view
   boost::json::error_code failed;
   const auto read = watch.write_some(false, text.data(), text.size(), failed);
   if (failed == boost::json::error::exception) {
-    return malformed_text{"the key \"" + watch.handler().key() + "\" stands twice in one object (" +
-                          line_of(text, read) + ")"};
+    return malformed_text{"the key " +
+                          boost::json::serialize(boost::json::string(watch.handler().key())) +
+                          " stands twice in one object (" + line_of(text, read) + ")"};
   }
   if (!failed && read != text.size()) failed = boost::json::error::extra_data;
   if (failed)
