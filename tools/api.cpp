@@ -68,10 +68,6 @@ std::string sentence_of(const http_answer& answer, const json::object& problem) 
   return out;
 }
 
-const json::value* member(const json::object& from, std::string_view key) {
-  return from.if_contains(key);
-}
-
 }  // namespace
 
 std::string default_data_directory() {
@@ -151,6 +147,7 @@ exit_code api::listen(const std::string& target, const on_line& sink) {
 exit_code api::finish(const std::variant<http_answer, transport_failure>& outcome,
                       const on_object& on_ok) {
   if (const auto* failed = std::get_if<transport_failure>(&outcome)) {
+    if (tolerates_absence_) return exit_code::unreachable;
     return complain(exit_code::unreachable, failed->sentence);
   }
   const auto& answer = std::get<http_answer>(outcome);
@@ -165,6 +162,9 @@ exit_code api::finish(const std::variant<http_answer, transport_failure>& outcom
 }
 
 exit_code api::refuse(const http_answer& answer) {
+  if (tolerates_absence_ && code_of(answer.status) == exit_code::unreachable) {
+    return exit_code::unreachable;
+  }
   boost::system::error_code error;
   const auto body = json::parse(answer.body, error);
   const bool readable = !error && body.is_object();
@@ -188,40 +188,5 @@ std::string fresh_request_id() {
   std::random_device source;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", source(), source(), source(), source());
 }
-
-std::string text_in(const json::object& from, std::string_view key) {
-  const auto* found = member(from, key);
-  return found != nullptr && found->is_string() ? std::string(found->get_string()) : std::string();
-}
-
-std::int64_t number_in(const json::object& from, std::string_view key) {
-  const auto* found = member(from, key);
-  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
-}
-
-bool flag_in(const json::object& from, std::string_view key) {
-  const auto* found = member(from, key);
-  return found != nullptr && found->is_bool() && found->get_bool();
-}
-
-const json::object& object_in(const json::object& from, std::string_view key) {
-  static const json::object none;
-  const auto* found = member(from, key);
-  return found != nullptr && found->is_object() ? found->get_object() : none;
-}
-
-const json::array& array_in(const json::object& from, std::string_view key) {
-  static const json::array none;
-  const auto* found = member(from, key);
-  return found != nullptr && found->is_array() ? found->get_array() : none;
-}
-
-std::string cell_in(const json::object& from, std::string_view key) {
-  const auto* found = member(from, key);
-  if (found == nullptr || found->is_null()) return {};
-  return found->is_string() ? std::string(found->get_string()) : json::serialize(*found);
-}
-
-void print_json(const json::object& document) { fmt::print("{}\n", json::serialize(document)); }
 
 }  // namespace leasehold::tools

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "tools/http_client.hpp"
+#include "tools/json_fields.hpp"
 #include "tools/subcommands.hpp"
 
 namespace leasehold::tools {
@@ -41,6 +42,8 @@ class api {
   exit_code listen(const std::string& target, const on_line& sink);
 
   [[nodiscard]] const command_line& line() const noexcept { return line_; }
+  /// Says nothing when nobody answers or the coordinator is not ready: the caller asks again.
+  void tolerate_absence() noexcept { tolerates_absence_ = true; }
 
  private:
   api(const command_line& line, client_options options);
@@ -50,6 +53,7 @@ class api {
 
   const command_line& line_;
   http_client client_;
+  bool tolerates_absence_ = false;
 };
 
 /// A query string being built; empty values are left out.
@@ -69,17 +73,5 @@ std::string job_path(std::string_view job, std::string_view suffix = {});
 
 /// A request id of 128 random bits: makes a call that is sent twice one request.
 std::string fresh_request_id();
-
-// Reading JSON without surprises: a member that is missing or of another type is empty.
-std::string text_in(const boost::json::object& from, std::string_view key);
-std::int64_t number_in(const boost::json::object& from, std::string_view key);
-bool flag_in(const boost::json::object& from, std::string_view key);
-const boost::json::object& object_in(const boost::json::object& from, std::string_view key);
-const boost::json::array& array_in(const boost::json::object& from, std::string_view key);
-/// Any member as a table cell.
-std::string cell_in(const boost::json::object& from, std::string_view key);
-
-/// Prints a document on one line.
-void print_json(const boost::json::object& document);
 
 }  // namespace leasehold::tools

@@ -2,11 +2,18 @@
 #include <fmt/format.h>
 
 #include <boost/json/array.hpp>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tools/api.hpp"
+#include "tools/arguments.hpp"
+#include "tools/job_text.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -21,6 +28,8 @@ struct list_options {
   std::int64_t limit = 100;
   bool all = false;
   bool count = false;
+  std::string wait;
+  std::int64_t settled = 0;
 };
 
 constexpr std::int64_t page_size = 500;
@@ -76,11 +85,53 @@ exit_code list(api& coordinator, const list_options& chosen) {
   return result;
 }
 
+using state_counts = std::map<std::string, std::int64_t>;
+
+exit_code count_states(api& coordinator, const list_options& chosen, state_counts& by_state) {
+  return each_job(coordinator, chosen,
+                  [&](const json::object& job) { ++by_state[text_in(job, "state")]; });
+}
+
+/// Shows a bar until so many are settled that were asked for. A coordinator that is away for a
+/// moment is waited for.
+exit_code wait_for_all(api& coordinator, const list_options& chosen) {
+  const auto limit = read_length_ms(chosen.wait);
+  if (!limit) {
+    return complain(
+        exit_code::malformed,
+        fmt::format("--wait \"{}\" is not a length of time such as 90s or 10m", chosen.wait));
+  }
+  using clock = std::chrono::steady_clock;
+  const auto end = clock::now() + std::chrono::milliseconds(*limit);
+  coordinator.tolerate_absence();
+  progress_bar bar("settled", 0);
+  while (clock::now() < end) {
+    state_counts states;
+    const auto result = count_states(coordinator, chosen, states);
+    if (result != exit_code::ok && result != exit_code::unreachable) return result;
+    if (result == exit_code::ok) {
+      std::int64_t total = 0;
+      std::int64_t settled = 0;
+      std::string note;
+      for (const auto& [state, jobs] : states) {
+        total += jobs;
+        if (is_settled_word(state)) settled += jobs;
+        note += fmt::format("{}{} {}", note.empty() ? "" : ", ", jobs, state);
+      }
+      bar.expect(total);
+      bar.show(settled, note);
+      if (settled >= (chosen.settled > 0 ? chosen.settled : total)) return exit_code::ok;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  bar.finish();
+  return complain(exit_code::differs, fmt::format("not settled within {}", chosen.wait));
+}
+
 /// How many jobs are in each state.
 exit_code count(api& coordinator, const list_options& chosen) {
-  std::map<std::string, std::int64_t> by_state;
-  const auto result = each_job(coordinator, chosen,
-                               [&](const json::object& job) { ++by_state[text_in(job, "state")]; });
+  state_counts by_state;
+  const auto result = count_states(coordinator, chosen, by_state);
   if (result != exit_code::ok) return result;
   if (coordinator.line().json) {
     json::object out;
@@ -109,13 +160,18 @@ void add_jobs(CLI::App& app, command_line& line) {
       ->capture_default_str();
   command->add_flag("--all", chosen->all, "Show all");
   command->add_flag("--count", chosen->count, "Count them by state instead");
+  command->add_option("--wait", chosen->wait, "Wait, at most that long, until all are settled");
+  command->add_option("--settled", chosen->settled, "With --wait: until so many are settled")
+      ->needs("--wait");
   command->footer(
       "Examples:\n"
       "  leasehold jobs --state unresolved\n"
       "  leasehold jobs --queue resize --count\n"
+      "  leasehold jobs --queue resize --wait 10m\n"
       "  leasehold jobs --all --json > jobs.jsonl");
   command->callback([&line, chosen] {
     line.result = api::open(line, [&](api& coordinator) {
+      if (!chosen->wait.empty()) return wait_for_all(coordinator, *chosen);
       return chosen->count ? count(coordinator, *chosen) : list(coordinator, *chosen);
     });
   });

@@ -10,27 +10,13 @@
 #include <map>
 #include <optional>
 
+#include "tools/json_fields.hpp"
+
 namespace leasehold::tools {
 namespace {
 
 namespace json = boost::json;
 using object = json::object;
-
-std::int64_t number(const object& row, std::string_view column) {
-  const auto* found = row.if_contains(column);
-  return found != nullptr && found->is_int64() ? found->get_int64() : 0;
-}
-
-std::string_view text(const object& row, std::string_view column) {
-  const auto* found = row.if_contains(column);
-  return found != nullptr && found->is_string() ? std::string_view(found->get_string())
-                                                : std::string_view();
-}
-
-bool flag(const object& row, std::string_view column) {
-  const auto* found = row.if_contains(column);
-  return found != nullptr && found->is_bool() && found->get_bool();
-}
 
 template <std::size_t Size>
 bool is_one_of(std::string_view word, const std::array<std::string_view, Size>& words) {
@@ -54,11 +40,11 @@ part part_of(const object& row) {
   static constexpr std::array<std::string_view, 2> deadlines{"expire", "reconcile_close"};
   static constexpr std::array<std::string_view, 6> followers{"activate",       "stop",   "counted",
                                                              "clock_anchored", "policy", "base"};
-  const auto event = text(row, "event");
+  const auto event = text_in(row, "event");
   if (is_one_of(event, followers)) return part::derived;
   if (is_one_of(event, deadlines)) return part::deadline;
-  if (number(row, "deferred_row") != 0) return part::derived;
-  if (event == "resolve" && text(row, "origin") == "coordinator") return part::derived;
+  if (number_in(row, "deferred_row") != 0) return part::derived;
+  if (event == "resolve" && text_in(row, "origin") == "coordinator") return part::derived;
   const bool known = is_one_of(event, inputs_of_workers) || is_one_of(event, operations);
   return known ? part::step : part::unexportable;
 }
@@ -82,7 +68,7 @@ class step_writer {
       case part::derived:
         return {};
       case part::deadline:
-        tick_at(number(row, "at"));
+        tick_at(number_in(row, "at"));
         return {};
       case part::step:
         return add_step(row);
@@ -90,7 +76,7 @@ class step_writer {
         break;
     }
     return not_exportable{fmt::format("row {} is a \"{}\", which a scenario cannot say",
-                                      number(row, "row"), text(row, "event"))};
+                                      number_in(row, "row"), text_in(row, "event"))};
   }
   [[nodiscard]] const std::vector<object>& steps() const noexcept { return steps_; }
 
@@ -103,17 +89,17 @@ class step_writer {
   }
 
   std::optional<not_exportable> add_step(const object& row) {
-    const auto event = text(row, "event");
-    at_ = std::max(at_, number(row, "at"));
+    const auto event = text_in(row, "event");
+    at_ = std::max(at_, number_in(row, "at"));
     object step{{"at", at_}, {"op", event}};
-    if (event != "recover") step["lease"] = text(row, "lease_id");
-    if (event == "submit" || event == "offer") step["job"] = text(row, "job_id");
+    if (event != "recover") step["lease"] = text_in(row, "lease_id");
+    if (event == "submit" || event == "offer") step["job"] = text_in(row, "job_id");
     if (event == "revoke" && was_forced(row)) step["force"] = true;
     copy_input(row, step);
-    step["expect"] = object{{"decision", text(row, "decision")},
-                            {"reason", text(row, "reason")},
-                            {"state", text(row, "state")},
-                            {"generation", number(row, "generation")}};
+    step["expect"] = object{{"decision", text_in(row, "decision")},
+                            {"reason", text_in(row, "reason")},
+                            {"state", text_in(row, "state")},
+                            {"generation", number_in(row, "generation")}};
     steps_.push_back(std::move(step));
     return check_generation(row);
   }
@@ -129,7 +115,7 @@ class step_writer {
         pair{"frame_value", "value"},           pair{"frame_outcome", "outcome"},
         pair{"frame_detail", "detail"},         pair{"frame_retryable", "retryable"},
         pair{"request_id", "request_id"}};
-    const bool is_frame = text(row, "origin") == "worker";
+    const bool is_frame = text_in(row, "origin") == "worker";
     for (const auto& [column, key] : columns) {
       const auto* value = row.if_contains(column);
       if (value == nullptr) continue;
@@ -143,7 +129,7 @@ class step_writer {
   /// A grant that skips generations followed a restored backup or a forgotten record: the steps
   /// that raised them are in no row of this lease.
   std::optional<not_exportable> check_generation(const object& row) {
-    const std::int64_t generation = number(row, "generation");
+    const std::int64_t generation = number_in(row, "generation");
     const bool skipped = generation > generation_ + 1;
     generation_ = generation;
     if (!skipped) return {};
@@ -151,25 +137,25 @@ class step_writer {
         fmt::format("row {} grants generation {} although the rows before it do not lead there: "
                     "the history was "
                     "cut, or the store was restored from a backup",
-                    number(row, "row"), generation)};
+                    number_in(row, "row"), generation)};
   }
 
   /// Only a forced revoke frees a lease before the deadline that its holder was told.
   bool was_forced(const object& row) {
-    const auto id = std::string(text(row, "request_id"));
+    const auto id = text_in(row, "request_id");
     const auto known = id.empty() ? requests_.end() : requests_.find(id);
-    if (known != requests_.end() && text(row, "reason") == "duplicate_request") {
+    if (known != requests_.end() && text_in(row, "reason") == "duplicate_request") {
       return known->second.force;
     }
-    if (known != requests_.end() && text(row, "reason") == "request_reused") {
+    if (known != requests_.end() && text_in(row, "reason") == "request_reused") {
       return known->second.body == request_body(row) ? !known->second.force : known->second.force;
     }
-    const bool ended_authority = text(row, "state_before") == "active";
+    const bool ended_authority = text_in(row, "state_before") == "active";
     const bool shortened_delay =
-        text(row, "state_before") == "revoked" && text(row, "reason") == "revoked";
-    const bool force = shortened_delay || (ended_authority && number(row, "next_offer_at") <
-                                                                  number(row, "expires_at"));
-    if (!id.empty() && text(row, "decision") == "applied")
+        text_in(row, "state_before") == "revoked" && text_in(row, "reason") == "revoked";
+    const bool force = shortened_delay || (ended_authority && number_in(row, "next_offer_at") <
+                                                                  number_in(row, "expires_at"));
+    if (!id.empty() && text_in(row, "decision") == "applied")
       requests_[id] = {request_body(row), force};
     return force;
   }
@@ -202,7 +188,7 @@ std::string file_of(std::string_view title, const object& policy, const std::vec
   for (std::size_t i = 0; i < steps.size(); ++i) {
     out += "  " + json::serialize(steps[i]) + (i + 1 < steps.size() ? ",\n" : "\n");
   }
-  const object final{{text(last_row, "lease_id"), last_standing(last_row)}};
+  const object final{{text_in(last_row, "lease_id"), last_standing(last_row)}};
   return out + " ],\n \"final\": " + json::serialize(final) + "}\n";
 }
 
@@ -211,13 +197,14 @@ std::string file_of(std::string_view title, const object& policy, const std::vec
 std::variant<std::string, not_exportable> scenario_of(std::vector<object> rows,
                                                       const object& policy,
                                                       std::string_view title) {
-  std::sort(rows.begin(), rows.end(),
-            [](const object& a, const object& b) { return number(a, "row") < number(b, "row"); });
+  std::sort(rows.begin(), rows.end(), [](const object& a, const object& b) {
+    return number_in(a, "row") < number_in(b, "row");
+  });
   if (rows.empty()) return not_exportable{"there are no rows"};
-  if (text(rows.front(), "event") == "base") {
+  if (text_in(rows.front(), "event") == "base") {
     return not_exportable{fmt::format(
         "the history begins with the base row {}: what came before it was cut by retention",
-        number(rows.front(), "row"))};
+        number_in(rows.front(), "row"))};
   }
   step_writer writer;
   for (const auto& row : rows) {

@@ -53,6 +53,8 @@ class progress_bar {
   ~progress_bar();
   progress_bar(const progress_bar&) = delete;
   progress_bar& operator=(const progress_bar&) = delete;
+  /// Changes what is full.
+  void expect(std::int64_t total) noexcept { total_ = total; }
   /// Draws at most ten times a second. `note` stands behind the bar.
   void show(std::int64_t count, std::string_view note = {});
   /// Draws the last state and ends the line.
