@@ -1,0 +1,415 @@
+// The one file of the program that knows Beast and sockets.
+#include "tools/http_client.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/websocket.hpp>
+#include <boost/beast/websocket/ssl.hpp>
+#include <boost/url/parse.hpp>
+
+namespace leasehold::tools {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using boost::system::error_code;
+using clock = std::chrono::steady_clock;
+
+/// A socket that blocks, but never past its deadline: Asio's own blocking calls know no timeout.
+class timed_socket {
+ public:
+  using executor_type = asio::ip::tcp::socket::executor_type;
+  using lowest_layer_type = timed_socket;
+
+  explicit timed_socket(asio::io_context& io) : socket_(io) {}
+
+  executor_type get_executor() { return socket_.get_executor(); }
+  lowest_layer_type& lowest_layer() { return *this; }
+  asio::ip::tcp::socket& socket() { return socket_; }
+  void expires_at(clock::time_point deadline) { deadline_ = deadline; }
+
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers, error_code& error) {
+    return repeat(POLLIN, error, [&] { return socket_.read_some(buffers, error); });
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers, error_code& error) {
+    return repeat(POLLOUT, error, [&] { return socket_.write_some(buffers, error); });
+  }
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers) {
+    return checked([&](error_code& error) { return read_some(buffers, error); });
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers) {
+    return checked([&](error_code& error) { return write_some(buffers, error); });
+  }
+
+  /// Waits until the socket is ready for `events`; timed_out at the deadline.
+  error_code wait(short events) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline_ - clock::now()).count();
+    if (left <= 0) return asio::error::timed_out;
+    pollfd one{socket_.native_handle(), events, 0};
+    const int ready =
+        ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000)));
+    if (ready < 0 && errno != EINTR) return {errno, boost::system::system_category()};
+    return ready == 0 ? error_code(asio::error::timed_out) : error_code();
+  }
+
+ private:
+  template <class Try>
+  std::size_t repeat(short events, error_code& error, Try attempt) {
+    for (;;) {
+      const std::size_t moved = attempt();
+      if (error != asio::error::would_block && error != asio::error::try_again) return moved;
+      error = wait(events);
+      if (error) return 0;
+    }
+  }
+  template <class Call>
+  static std::size_t checked(Call call) {
+    error_code error;
+    const std::size_t moved = call(error);
+    if (error) throw boost::system::system_error(error);
+    return moved;
+  }
+
+  asio::ip::tcp::socket socket_;
+  clock::time_point deadline_ = clock::time_point::max();
+};
+
+/// Plain or TLS behind one type, so that HTTP and WebSocket are compiled once.
+class any_stream {
+ public:
+  using executor_type = timed_socket::executor_type;
+  using lowest_layer_type = timed_socket;
+
+  any_stream(asio::io_context& io, asio::ssl::context* tls) : plain_(io) {
+    if (tls != nullptr) secure_ = std::make_unique<asio::ssl::stream<timed_socket&>>(plain_, *tls);
+  }
+
+  executor_type get_executor() { return plain_.get_executor(); }
+  lowest_layer_type& lowest_layer() { return plain_; }
+  timed_socket& plain() { return plain_; }
+  asio::ssl::stream<timed_socket&>* secure() { return secure_.get(); }
+
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers, error_code& error) {
+    return secure_ ? secure_->read_some(buffers, error) : plain_.read_some(buffers, error);
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers, error_code& error) {
+    return secure_ ? secure_->write_some(buffers, error) : plain_.write_some(buffers, error);
+  }
+  template <class Buffers>
+  std::size_t read_some(const Buffers& buffers) {
+    return secure_ ? secure_->read_some(buffers) : plain_.read_some(buffers);
+  }
+  template <class Buffers>
+  std::size_t write_some(const Buffers& buffers) {
+    return secure_ ? secure_->write_some(buffers) : plain_.write_some(buffers);
+  }
+
+ private:
+  timed_socket plain_;
+  std::unique_ptr<asio::ssl::stream<timed_socket&>> secure_;
+};
+
+/// Called by Beast where a WebSocket ends.
+void teardown(beast::role_type, any_stream& stream, error_code& error) {
+  stream.plain().socket().shutdown(asio::ip::tcp::socket::shutdown_both, error);
+}
+
+using request = http::request<http::string_body>;
+
+std::string host_field(const endpoint& where) {
+  const bool is_v6 = where.host.find(':') != std::string::npos;
+  return is_v6 ? fmt::format("[{}]:{}", where.host, where.port)
+               : fmt::format("{}:{}", where.host, where.port);
+}
+
+request request_of(const client_options& options, const http_call& what) {
+  request out;
+  out.method_string(what.method);
+  out.target(what.target);
+  out.version(11);
+  out.set(http::field::host, host_field(options.where));
+  out.set(http::field::user_agent, "leasehold/" LEASEHOLD_VERSION);
+  out.set(http::field::accept, what.accept);
+  if (!options.token.empty()) out.set(http::field::authorization, "Bearer " + options.token);
+  if (!what.body.empty()) out.set(http::field::content_type, "application/json");
+  out.body() = what.body;
+  out.prepare_payload();
+  return out;
+}
+
+template <class Header>
+http_answer answer_of(const Header& header) {
+  http_answer out;
+  out.status = static_cast<int>(header.result_int());
+  out.content_type = std::string(header[http::field::content_type]);
+  out.retry_after = std::string(header[http::field::retry_after]);
+  return out;
+}
+
+/// Cuts what arrives into lines; the end of the body ends the last one.
+class line_cutter {
+ public:
+  explicit line_cutter(const std::function<bool(std::string_view)>& sink) : sink_(sink) {}
+  bool take(std::string_view bytes) {
+    pending_.append(bytes);
+    std::size_t begin = 0;
+    for (std::size_t end; (end = pending_.find('\n', begin)) != std::string::npos;
+         begin = end + 1) {
+      if (!sink_(std::string_view(pending_).substr(begin, end - begin))) return false;
+    }
+    pending_.erase(0, begin);
+    return true;
+  }
+  void finish() {
+    if (!pending_.empty()) sink_(pending_);
+  }
+
+ private:
+  const std::function<bool(std::string_view)>& sink_;
+  std::string pending_;
+};
+
+}  // namespace
+
+struct http_client::connection {
+  asio::io_context io;
+  std::unique_ptr<asio::ssl::context> tls;
+  std::unique_ptr<any_stream> stream;
+  beast::flat_buffer buffer;
+
+  /// Nothing when it worked.
+  error_code open(const client_options& options) {
+    error_code error;
+    if (options.where.tls && (error = prepare_tls(options))) return error;
+    stream = std::make_unique<any_stream>(io, tls.get());
+    const auto deadline = clock::now() + options.connect_timeout;
+    stream->plain().expires_at(deadline);
+    if ((error = connect(options))) return error;
+    if (auto* secure = stream->secure()) {
+      SSL_set_tlsext_host_name(secure->native_handle(), options.where.host.c_str());
+      secure->set_verify_callback(asio::ssl::host_name_verification(options.where.host));
+      secure->handshake(asio::ssl::stream_base::client, error);
+    }
+    return error;
+  }
+
+  std::variant<http_answer, error_code> exchange(const client_options& options,
+                                                 const http_call& what,
+                                                 std::chrono::milliseconds extra_wait) {
+    error_code error;
+    stream->plain().expires_at(clock::now() + options.answer_timeout + extra_wait);
+    http::write(*stream, request_of(options, what), error);
+    if (error) return error;
+    http::response_parser<http::string_body> parser;
+    parser.body_limit(options.body_limit);
+    http::read_header(*stream, buffer, parser, error);
+    if (error) return error;
+    auto answer = answer_of(parser.get());
+    const bool by_line = what.on_line && answer.status == 200;
+    if (by_line) {
+      error = read_lines(parser, options, what);
+    } else {
+      http::read(*stream, buffer, parser, error);
+      answer.body = std::move(parser.get().body());
+    }
+    if (error) return error;
+    keep_alive_ = parser.keep_alive();
+    return answer;
+  }
+
+  [[nodiscard]] bool reusable() const { return keep_alive_; }
+
+ private:
+  bool keep_alive_ = false;
+
+  error_code prepare_tls(const client_options& options) {
+    error_code error;
+    tls = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
+    SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
+    tls->set_verify_mode(asio::ssl::verify_peer, error);
+    if (!error && options.ca_file.empty()) tls->set_default_verify_paths(error);
+    if (!error && !options.ca_file.empty()) tls->load_verify_file(options.ca_file, error);
+    return error;
+  }
+
+  error_code connect(const client_options& options) {
+    error_code error;
+    asio::ip::tcp::resolver resolver(io);
+    const auto found = resolver.resolve(options.where.host, options.where.port, error);
+    if (error) return error;
+    error = asio::error::host_not_found;
+    for (const auto& candidate : found) {
+      auto& socket = stream->plain().socket();
+      error_code ignored;
+      socket.close(ignored);
+      socket.open(candidate.endpoint().protocol(), error);
+      if (!error) socket.non_blocking(true, error);
+      if (!error) error = connect_to(candidate.endpoint());
+      if (!error) break;
+    }
+    if (!error) stream->plain().socket().set_option(asio::ip::tcp::no_delay(true), error);
+    return error;
+  }
+
+  error_code connect_to(const asio::ip::tcp::endpoint& where) {
+    auto& socket = stream->plain().socket();
+    // Asio waits without end for a connect of its own, even on a socket that does not block.
+    if (::connect(socket.native_handle(), where.data(), static_cast<socklen_t>(where.size())) ==
+        0) {
+      return {};
+    }
+    if (errno != EINPROGRESS) return {errno, boost::system::system_category()};
+    if (auto error = stream->plain().wait(POLLOUT)) return error;
+    int failed = 0;
+    socklen_t size = sizeof failed;
+    ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &failed, &size);
+    return {failed, boost::system::system_category()};
+  }
+
+  error_code read_lines(http::response_parser<http::string_body>& header,
+                        const client_options& options, const http_call& what) {
+    http::response_parser<http::buffer_body> parser(std::move(header));
+    parser.body_limit(boost::none);
+    line_cutter lines(what.on_line);
+    std::array<char, 65536> chunk{};
+    error_code error;
+    while (!parser.is_done()) {
+      parser.get().body().data = chunk.data();
+      parser.get().body().size = chunk.size();
+      stream->plain().expires_at(clock::now() + options.answer_timeout);
+      http::read(*stream, buffer, parser, error);
+      if (error == http::error::need_buffer) error = {};
+      if (error) return error;
+      if (!lines.take({chunk.data(), chunk.size() - parser.get().body().size})) {
+        keep_alive_ = false;
+        return {};
+      }
+    }
+    lines.finish();
+    keep_alive_ = parser.keep_alive();
+    return {};
+  }
+};
+
+http_client::http_client(client_options options) : options_(std::move(options)) {}
+http_client::~http_client() = default;
+http_client::http_client(http_client&&) noexcept = default;
+http_client& http_client::operator=(http_client&&) noexcept = default;
+
+namespace {
+
+transport_failure failure_of(const client_options& options, const error_code& error) {
+  const auto url =
+      fmt::format("{}://{}", options.where.tls ? "https" : "http", host_field(options.where));
+  if (error == asio::error::timed_out) return {fmt::format("{} did not answer in time", url)};
+  if (error == http::error::end_of_stream) {
+    return {fmt::format("{} closed the connection before it answered", url)};
+  }
+  return {fmt::format("cannot talk to {}: {}", url, error.message())};
+}
+
+/// What a connection shows that was closed by the other side while nobody used it.
+bool was_closed_while_idle(const error_code& error) {
+  return error == http::error::end_of_stream || error == asio::error::connection_reset ||
+         error == asio::error::broken_pipe || error == asio::error::eof;
+}
+
+}  // namespace
+
+std::variant<http_answer, transport_failure> http_client::call(
+    const http_call& what, std::chrono::milliseconds extra_wait) {
+  const bool was_open = open_ != nullptr;
+  if (!was_open) {
+    open_ = std::make_unique<connection>();
+    if (const auto error = open_->open(options_)) {
+      open_.reset();
+      return failure_of(options_, error);
+    }
+  }
+  auto outcome = open_->exchange(options_, what, extra_wait);
+  if (const auto* error = std::get_if<error_code>(&outcome)) {
+    open_.reset();
+    if (was_open && was_closed_while_idle(*error)) return call(what, extra_wait);
+    return failure_of(options_, *error);
+  }
+  if (!open_->reusable()) open_.reset();
+  return std::get<http_answer>(std::move(outcome));
+}
+
+http_client::socket_end http_client::listen(
+    const std::string& target, const std::function<bool(std::string_view)>& on_message) {
+  connection line;
+  if (const auto error = line.open(options_)) return failure_of(options_, error);
+  beast::websocket::stream<any_stream&> socket(*line.stream);
+  socket.set_option(
+      beast::websocket::stream_base::decorator([this](beast::websocket::request_type& r) {
+        r.set(http::field::user_agent, "leasehold/" LEASEHOLD_VERSION);
+        if (!options_.token.empty()) r.set(http::field::authorization, "Bearer " + options_.token);
+      }));
+  error_code error;
+  beast::websocket::response_type refused;
+  socket.handshake(refused, host_field(options_.where), target, error);
+  if (error == beast::websocket::error::upgrade_declined) {
+    auto answer = answer_of(refused);
+    answer.body = refused.body();
+    return answer;
+  }
+  if (error) return failure_of(options_, error);
+  // Rows come when something happens; silence is not a failure here.
+  line.stream->plain().expires_at(clock::now() + std::chrono::hours(24 * 365));
+  beast::flat_buffer message;
+  for (;;) {
+    socket.read(message, error);
+    if (error == beast::websocket::error::closed) return std::monostate{};
+    if (error) return failure_of(options_, error);
+    if (!on_message({static_cast<const char*>(message.data().data()), message.size()})) break;
+    message.consume(message.size());
+  }
+  line.stream->plain().expires_at(clock::now() + std::chrono::seconds(1));
+  socket.close(beast::websocket::close_code::normal, error);
+  return std::monostate{};
+}
+
+std::optional<endpoint> parse_endpoint(std::string_view url) {
+  const auto parsed = boost::urls::parse_uri(url);
+  if (!parsed || parsed->host().empty() || parsed->has_userinfo() || parsed->has_query()) return {};
+  if (!parsed->encoded_path().empty() && parsed->encoded_path() != "/") return {};
+  const bool tls = parsed->scheme() == "https";
+  if (!tls && parsed->scheme() != "http") return {};
+  std::string host = parsed->host_type() == boost::urls::host_type::ipv6
+                         ? parsed->host_ipv6_address().to_string()
+                         : parsed->host();
+  std::string port(parsed->port());
+  if (port.empty()) port = tls ? "443" : "80";
+  return endpoint{tls, std::move(host), std::move(port)};
+}
+
+std::string url_encoded(std::string_view text) {
+  static constexpr std::string_view unreserved = "-._~";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool stays =
+        byte < 0x80 && ((std::isalnum(byte) != 0) || unreserved.find(c) != unreserved.npos);
+    out += stays ? std::string(1, c) : fmt::format("%{:02X}", byte);
+  }
+  return out;
+}
+
+}  // namespace leasehold::tools

@@ -1,0 +1,87 @@
+// A synchronous HTTP/1.1 client for the coordinator's API, over TCP or TLS: one connection, kept
+// open between requests. The only interface; what is behind it lives in http_client.cpp alone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace leasehold::tools {
+
+/// Where a coordinator answers, read from http://HOST[:PORT] or https://HOST[:PORT].
+struct endpoint {
+  bool tls = false;
+  std::string host;
+  std::string port;
+  friend bool operator==(const endpoint&, const endpoint&) = default;
+};
+
+/// Nothing when `url` is not of that form; paths, queries and user information are not taken.
+std::optional<endpoint> parse_endpoint(std::string_view url);
+
+/// Percent-encodes what stands in a path segment or a query value.
+std::string url_encoded(std::string_view text);
+
+/// Why there is no answer: one sentence for people.
+struct transport_failure {
+  std::string sentence;
+};
+
+struct http_answer {
+  int status = 0;
+  std::string content_type;
+  std::string retry_after;  ///< as sent; empty when it was not
+  std::string body;         ///< empty when the body went to a line sink
+};
+
+struct http_call {
+  std::string method = "GET";
+  std::string target;  ///< path and query, encoded
+  std::string accept = "application/json";
+  std::string body;  ///< sent as application/json when not empty
+  /// Hears each line of a successful body as it arrives; false ends the reading.
+  std::function<bool(std::string_view line)> on_line;
+};
+
+struct client_options {
+  endpoint where;
+  std::string token;    ///< bearer token; empty: none is sent
+  std::string ca_file;  ///< trusted certificates for TLS; empty: the system's
+  std::chrono::milliseconds connect_timeout{5000};
+  std::chrono::milliseconds answer_timeout{30000};
+  std::size_t body_limit = std::size_t{64} * 1024 * 1024;
+};
+
+/// One connection to one coordinator. Not for use from two threads.
+class http_client {
+ public:
+  explicit http_client(client_options options);
+  ~http_client();
+  http_client(http_client&&) noexcept;
+  http_client& operator=(http_client&&) noexcept;
+
+  /// Sends the call and reads its answer. A connection that the other side closed while it was idle
+  /// is opened again once. `extra_wait` is added to the answer timeout: for calls that wait there.
+  std::variant<http_answer, transport_failure> call(const http_call& what,
+                                                    std::chrono::milliseconds extra_wait = {});
+
+  /// Opens a WebSocket at `target` and hands on each text message; `on_message` returning false
+  /// closes it. Returns the status when the upgrade was refused, nothing after an orderly end.
+  using socket_end = std::variant<std::monostate, http_answer, transport_failure>;
+  socket_end listen(const std::string& target,
+                    const std::function<bool(std::string_view message)>& on_message);
+
+ private:
+  struct connection;
+  client_options options_;
+  std::unique_ptr<connection> open_;
+};
+
+}  // namespace leasehold::tools
