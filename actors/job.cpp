@@ -28,6 +28,7 @@ std::string encode_job(const job_spec& spec) {
   protocol::put_text(bytes, spec.trace_id);
   protocol::put_text(bytes, spec.redrive_of.value);
   protocol::put_text(bytes, spec.submitted_by);
+  protocol::put_signed(bytes, spec.submitted_at.ms);
   return bytes;
 }
 
@@ -49,6 +50,7 @@ std::optional<job_spec> decode_job(std::string_view bytes) {
   spec.trace_id = in.get_text();
   spec.redrive_of.value = in.get_text();
   spec.submitted_by = in.get_text();
+  spec.submitted_at.ms = in.get_signed();
   if (!in.finished()) return std::nullopt;
   return spec;
 }

@@ -41,7 +41,8 @@ void queue_actor::on_exit() {
 }
 
 queue_actor::rank queue_actor::rank_of(const job& j) const {
-  return {-j.what.spec->priority, j.what.since.value, j.what.key.lease.value};
+  return {-j.what.spec->priority, j.what.submitted_at.ms, j.what.since.value,
+          j.what.key.lease.value};
 }
 
 protocol::instant queue_actor::due(const job& j) const {

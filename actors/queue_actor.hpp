@@ -38,7 +38,7 @@ class queue_actor final : public coordinator_actor {
  private:
   enum class place_of_job : std::uint8_t { ready, waiting, offering, held };
   /// Best first: priority, then age, then id.
-  using rank = std::tuple<std::int64_t, std::int64_t, std::string>;
+  using rank = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>;
   struct job {
     job_ready what;
     place_of_job place = place_of_job::waiting;
