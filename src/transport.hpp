@@ -63,6 +63,7 @@ struct upgrade_accepted {
   std::function<std::shared_ptr<socket_events>(std::shared_ptr<socket>)> start;
   std::size_t message_limit = 64 * 1024;
   std::size_t outbound_limit = 256 * 1024;
+  bool text = false;  ///< the kind of the messages that are sent
 };
 
 /// Answers requests; implemented by the HTTP API. Called on the connection's thread; `reply` is called

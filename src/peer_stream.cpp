@@ -1,0 +1,137 @@
+#include "src/peer_stream.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+// More than this is worth a system call of its own.
+constexpr std::size_t enough_bytes = 16 * 1024;
+constexpr int most_turns = 3;
+
+}  // namespace
+
+peer_stream::peer_stream(socket_type socket, std::shared_ptr<net_counters> counters)
+    : socket_(std::move(socket)),
+      counters_(std::move(counters)),
+      finish_limit_(socket_.get_executor()) {}
+
+void peer_stream::write(std::string_view bytes) {
+  if (closed_ || bytes.empty()) return;
+  waiting_.append(bytes);
+  if (!busy_) schedule_turn();
+}
+
+void peer_stream::when_drained(std::function<void()> then) {
+  drained_ = std::move(then);
+  if (!busy_) schedule_turn();
+}
+
+void peer_stream::schedule_turn() {
+  busy_ = true;
+  seen_ = waiting_.size();
+  boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->take_turn(); });
+}
+
+void peer_stream::take_turn() {
+  const bool more_came = waiting_.size() > seen_;
+  if (more_came && waiting_.size() < enough_bytes && ++turns_ < most_turns) {
+    schedule_turn();
+    return;
+  }
+  turns_ = 0;
+  send_waiting();
+}
+
+void peer_stream::send_waiting() {
+  sending_.clear();
+  sent_ = 0;
+  if (closed_ || waiting_.empty()) {
+    busy_ = false;
+    // A burst does not keep its memory: most connections are quiet most of the time.
+    if (sending_.capacity() > enough_bytes) sending_ = {};
+    if (waiting_.capacity() > enough_bytes) waiting_ = {};
+    if (!closed_ && drained_) std::exchange(drained_, nullptr)();
+    return;
+  }
+  sending_.swap(waiting_);
+  send_rest();
+}
+
+void peer_stream::send_rest() {
+  counters_->write_calls.fetch_add(1, std::memory_order_relaxed);
+  socket_.async_write_some(
+      boost::asio::buffer(sending_.data() + sent_, sending_.size() - sent_),
+      [self = shared_from_this()](const boost::system::error_code& failed, std::size_t bytes) {
+        if (failed || self->closed_) {
+          self->fail();
+          return;
+        }
+        self->counters_->bytes_sent.fetch_add(static_cast<std::int64_t>(bytes),
+                                              std::memory_order_relaxed);
+        self->sent_ += bytes;
+        if (self->sent_ < self->sending_.size()) {
+          self->send_rest();
+        } else {
+          self->send_waiting();
+        }
+      });
+}
+
+void peer_stream::fail() {
+  busy_ = false;
+  const auto failed = std::exchange(failed_, nullptr);
+  close();
+  if (failed) failed();
+}
+
+void peer_stream::finish(std::chrono::milliseconds limit, std::function<void()> done) {
+  finished_ = std::move(done);
+  failed_ = [this] { end_finish(); };
+  if (closed_) {
+    boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->end_finish(); });
+    return;
+  }
+  finish_limit_.expires_after(limit);
+  finish_limit_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
+    if (!cancelled) self->end_finish();
+  });
+  when_drained([this] {
+    boost::system::error_code ignored;
+    socket_.shutdown(boost::asio::socket_base::shutdown_send, ignored);
+    discard();
+  });
+}
+
+void peer_stream::discard() {
+  discarded_.resize(4096);
+  socket_.async_read_some(
+      boost::asio::buffer(discarded_),
+      [self = shared_from_this()](const boost::system::error_code& ended, std::size_t) {
+        if (ended) {
+          self->end_finish();
+        } else {
+          self->discard();
+        }
+      });
+}
+
+void peer_stream::end_finish() {
+  finish_limit_.cancel();
+  close();
+  if (auto done = std::exchange(finished_, nullptr)) done();
+}
+
+void peer_stream::close() {
+  if (std::exchange(closed_, true)) return;
+  waiting_.clear();
+  drained_ = nullptr;
+  failed_ = nullptr;
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  if (finished_) end_finish();
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,83 @@
+// The bytes from and to one peer. What is written within a turn or a few of the loop goes out in
+// one system call: at one frame a message that is most of the cost of an answer. TLS has its place
+// here.
+#pragma once
+
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/net_limits.hpp"
+
+namespace leasehold::server {
+
+/// On one thread. Operations under way keep it alive.
+class peer_stream : public std::enable_shared_from_this<peer_stream> {
+ public:
+  using executor_type = boost::asio::io_context::executor_type;
+  using socket_type = boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor_type>;
+
+  peer_stream(socket_type socket, std::shared_ptr<net_counters> counters);
+
+  [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
+
+  /// As Asio's own; at most one reader at a time.
+  template <class Buffers, class Token>
+  auto async_read_some(const Buffers& into, Token&& token) {
+    return socket_.async_read_some(into, std::forward<Token>(token));
+  }
+
+  /// Queues bytes. They are sent together with what else is written in this turn of the loop, and
+  /// in the next few as long as more comes and it is not much. Nothing after close or a failure.
+  void write(std::string_view bytes);
+  [[nodiscard]] std::size_t queued_bytes() const noexcept {
+    return waiting_.size() + sending_.size();
+  }
+  /// Forgets what is not yet being sent. The peer sees a message cut off unless nothing of it went.
+  void drop_waiting() noexcept { waiting_.clear(); }
+  /// Once, when everything queued has been sent; not when that fails.
+  void when_drained(std::function<void()> then);
+  /// Once, when sending has failed: the peer is gone.
+  void when_failed(std::function<void()> then) { failed_ = std::move(then); }
+
+  /// Sends what is queued, then ends the sending direction, waits for the peer to end its own and
+  /// closes; after `limit` in any case. What the peer still sends is discarded: closing with unread
+  /// bytes would take the last answer from it. Then calls `done`, once.
+  void finish(std::chrono::milliseconds limit, std::function<void()> done);
+  /// Closes now. Operations under way end with an error.
+  void close();
+
+ private:
+  void schedule_turn();
+  void take_turn();
+  void send_waiting();
+  void send_rest();
+  void fail();
+  void discard();
+  void end_finish();
+
+  socket_type socket_;
+  std::shared_ptr<net_counters> counters_;
+  std::string waiting_;
+  std::string sending_;
+  std::size_t sent_ = 0;  // of sending_
+  bool busy_ = false;     // a turn is scheduled or bytes are being sent
+  int turns_ = 0;         // that the waiting bytes have been held back
+  std::size_t seen_ = 0;  // waiting bytes at the last turn
+  bool closed_ = false;
+  std::function<void()> drained_;
+  std::function<void()> failed_;
+
+  boost::asio::steady_timer finish_limit_;
+  std::function<void()> finished_;
+  std::string discarded_;
+};
+
+}  // namespace leasehold::server
