@@ -75,6 +75,7 @@ void put_spec(json::object& out, const actors::job_spec& spec) {
   out["not_after"] = spec.not_after.ms;
   out["policy"] = to_json(spec.policy);
   out["submitted_by"] = spec.submitted_by;
+  out["submitted_at"] = spec.submitted_at.ms;
   out["redrive_of"] = spec.redrive_of.value;
   out["request_id"] = spec.request.value;
   out["trace_id"] = spec.trace_id;

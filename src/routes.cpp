@@ -68,22 +68,30 @@ void call::answer(int status, const boost::json::value& body) const {
   reply(std::move(out));
 }
 
-void with_job(call_ptr c, std::function<void(const actors::job_view&)> then) {
+static void with_job_if(const call_ptr& c, bool any_queue,
+                        std::function<void(const actors::job_view&)> then) {
   if (!is_id(c->id)) {
     c->refuse(protocol::reason::unknown_lease);
     return;
   }
-  const protocol::lease_key key = c->key();
   c->api->gateway->find_job(
-      key, [c, then = std::move(then)](std::optional<actors::job_view> found) {
+      c->key(), [c, any_queue, then = std::move(then)](std::optional<actors::job_view> found) {
         if (!found) {
           c->refuse(protocol::reason::unknown_lease);
-        } else if (!c->who.may_use_queue(found->spec->queue)) {
+        } else if (!any_queue && !c->who.may_use_queue(found->spec->queue)) {
           c->refuse(protocol::reason::forbidden, "This queue is not granted to the credential.");
         } else {
           then(*found);
         }
       });
+}
+
+void with_job(call_ptr c, std::function<void(const actors::job_view&)> then) {
+  with_job_if(c, false, std::move(then));
+}
+
+void with_audited_job(call_ptr c, std::function<void(const actors::job_view&)> then) {
+  with_job_if(c, c->who.has(actors::role::auditor), std::move(then));
 }
 
 }  // namespace leasehold::server

@@ -1,0 +1,140 @@
+#include "src/http_api_evidence.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "leasehold/actors/job.hpp"
+
+namespace leasehold::server {
+namespace {
+
+using actors::store_error;
+using protocol::row_number;
+using protocol::stored_row;
+
+using rows_or_error = actors::store_result<std::vector<stored_row>>;
+
+/// The rows of a lease up to `newest`, oldest first; at most `most`.
+rows_or_error read_chain(actors::store& from, const protocol::lease_key& key, row_number newest,
+                         std::size_t most) {
+  auto read = from.rows_of_lease(key, newest, most);
+  if (auto* rows = std::get_if<std::vector<stored_row>>(&read)) std::ranges::reverse(*rows);
+  return read;
+}
+
+bool is_about_a_lease(const stored_row& r) { return !r.key.lease.empty(); }
+
+}  // namespace
+
+std::optional<protocol::policy> policy_book::find(protocol::policy_id id, row_number newest) {
+  const std::lock_guard lock(mutex_);
+  while (!known_.contains(id) && looked_at_ < newest) {
+    auto read = store_->rows_from({looked_at_.value + 1}, 1000);
+    const auto* rows = std::get_if<std::vector<stored_row>>(&read);
+    if (rows == nullptr || rows->empty()) break;
+    for (const stored_row& r : *rows) {
+      if (r.input.kind != protocol::event_kind::policy) continue;
+      if (auto chosen = protocol::policy_from_text(r.attachment)) known_[r.policy] = *chosen;
+    }
+    looked_at_ = rows->back().row;
+  }
+  const auto found = known_.find(id);
+  if (found == known_.end()) return std::nullopt;
+  return found->second;
+}
+
+actors::store_result<std::vector<shown_row>> evidence_cursor::read(std::size_t most_read,
+                                                                   std::size_t most_shown) {
+  std::vector<shown_row> out;
+  if (fold_.leases().size() > most_leases) fold_ = {};
+  auto read = store_->rows_from(next_, most_read);
+  if (auto* fault = std::get_if<store_error>(&read)) return *fault;
+  for (stored_row& r : std::get<std::vector<stored_row>>(read)) {
+    if (out.size() >= most_shown) break;
+    next_ = {r.row.value + 1};
+    const bool everybodys = !is_about_a_lease(r) && r.key.tenant.empty();
+    if (!everybodys && r.key.tenant != tenant_) continue;
+    shown_row shown;
+    if (is_about_a_lease(r)) {
+      if (auto fault = feed(r)) return *fault;
+      if (const auto* image = fold_.find(r.key)) shown.after = image->state;
+      shown.deferred_row = fold_.deferred_row();
+    }
+    shown.row = std::move(r);
+    out.push_back(std::move(shown));
+  }
+  return out;
+}
+
+std::optional<store_error> evidence_cursor::feed(const stored_row& r) {
+  const auto learn = [&](const stored_row& of) {
+    if (of.policy.value == 0 || fold_.policy_of(of.policy) != nullptr) return;
+    if (const auto chosen = policies_->find(of.policy, of.row)) fold_.learn(of.policy, *chosen);
+  };
+  if (fold_.find(r.key) == nullptr && r.prev_row.value > 0) {
+    auto chain = read_chain(*store_, r.key, r.prev_row, evidence_reader::most_rows_of_a_lease);
+    if (auto* fault = std::get_if<store_error>(&chain)) return *fault;
+    for (const stored_row& before : std::get<std::vector<stored_row>>(chain)) {
+      learn(before);
+      fold_.feed(before);
+    }
+  }
+  learn(r);
+  fold_.feed(r);
+  return std::nullopt;
+}
+
+std::string evidence_cursor::queue_of(const protocol::lease_key& key) const {
+  const auto* image = fold_.find(key);
+  if (image == nullptr) return {};
+  const auto spec = actors::decode_job(image->body);
+  return spec ? spec->queue : std::string();
+}
+
+evidence_reader::evidence_reader(std::shared_ptr<actors::store> from)
+    : store_(from), policies_(std::make_shared<policy_book>(std::move(from))) {}
+
+actors::store_result<lease_history> evidence_reader::of_lease(const protocol::lease_key& key,
+                                                              row_number newest) {
+  auto chain = read_chain(*store_, key, newest, most_rows_of_a_lease + 1);
+  if (auto* fault = std::get_if<store_error>(&chain)) return *fault;
+  auto& rows = std::get<std::vector<stored_row>>(chain);
+  lease_history out;
+  out.complete = rows.size() <= most_rows_of_a_lease;
+  if (!out.complete) return out;
+  protocol::fold fold;
+  for (stored_row& r : rows) {
+    if (r.policy.value != 0 && fold.policy_of(r.policy) == nullptr) {
+      if (const auto chosen = policies_->find(r.policy, r.row)) fold.learn(r.policy, *chosen);
+    }
+    fold.feed(r);
+    const auto* image = fold.find(r.key);
+    out.rows.push_back(
+        {std::move(r), image != nullptr ? image->state : protocol::record{}, fold.deferred_row()});
+  }
+  return out;
+}
+
+std::unique_ptr<evidence_cursor> evidence_reader::take_cursor(const protocol::tenant_id& tenant,
+                                                              row_number from) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find_if(cursors_, [&](const auto& cursor) {
+      return cursor->tenant() == tenant && cursor->next() == from;
+    });
+    if (found != cursors_.end()) {
+      auto cursor = std::move(*found);
+      cursors_.erase(found);
+      return cursor;
+    }
+  }
+  return std::make_unique<evidence_cursor>(store_, policies_, tenant, from);
+}
+
+void evidence_reader::keep_cursor(std::unique_ptr<evidence_cursor> cursor) {
+  const std::lock_guard lock(mutex_);
+  cursors_.push_front(std::move(cursor));
+  if (cursors_.size() > most_cursors) cursors_.pop_back();
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,193 @@
+#include "src/metrics.hpp"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <limits>
+#include <utility>
+
+namespace leasehold::server {
+namespace {
+
+using actors::counters;
+using actors::latency_tally;
+using actors::tally;
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using sources = std::vector<std::shared_ptr<const counters>>;
+using labels = std::vector<std::pair<std::string, std::string>>;
+
+constexpr double microseconds_a_second = 1e6;
+
+std::int64_t sum(const sources& from, auto&& read) {
+  std::int64_t total = 0;
+  for (const auto& source : from) total += read(*source);
+  return total;
+}
+
+MetricFamily make_family(std::string name, std::string help, MetricType type) {
+  MetricFamily out;
+  out.name = std::move(name);
+  out.help = std::move(help);
+  out.type = type;
+  return out;
+}
+
+void add(MetricFamily& to, std::int64_t value, const labels& named = {}) {
+  ClientMetric& metric = to.metric.emplace_back();
+  for (const auto& [name, word] : named) metric.label.push_back({name, word});
+  if (to.type == MetricType::Gauge) {
+    metric.gauge.value = static_cast<double>(value);
+  } else {
+    metric.counter.value = static_cast<double>(value);
+  }
+}
+
+/// One number by one name.
+struct plain_metric {
+  const char* name;
+  const char* help;
+  MetricType type;
+  tally counters::*from;
+};
+
+constexpr plain_metric plain_metrics[] = {
+    {"leasehold_store_commits_total", "Durable commits", MetricType::Counter, &counters::commits},
+    {"leasehold_store_commit_failures_total", "Commits that failed", MetricType::Counter,
+     &counters::commit_failures},
+    {"leasehold_store_rows_total", "Evidence rows made durable", MetricType::Counter,
+     &counters::rows},
+    {"leasehold_store_row_bytes_total", "Bytes of evidence rows", MetricType::Counter,
+     &counters::row_bytes},
+    {"leasehold_store_checkpoint_row", "Records are checkpointed as of this row", MetricType::Gauge,
+     &counters::checkpoint_row},
+    {"leasehold_store_last_row", "Newest durable row", MetricType::Gauge, &counters::last_row},
+    {"leasehold_deadlines_armed", "Entries of the deadline indexes", MetricType::Gauge,
+     &counters::deadlines_armed},
+    {"leasehold_jobs_ready", "Jobs that may be offered", MetricType::Gauge, &counters::jobs_ready},
+    {"leasehold_jobs_waiting", "Jobs that wait for not_before or a backoff", MetricType::Gauge,
+     &counters::jobs_waiting},
+    {"leasehold_payload_bytes", "Payloads in memory", MetricType::Gauge, &counters::payload_bytes},
+    {"leasehold_sessions", "Live worker sessions", MetricType::Gauge, &counters::sessions},
+    {"leasehold_sessions_opened_total", "Worker sessions opened", MetricType::Counter,
+     &counters::sessions_opened},
+    {"leasehold_sessions_superseded_total", "Sessions replaced by a newer one of their holder",
+     MetricType::Counter, &counters::sessions_superseded},
+    {"leasehold_slow_readers_total", "Sessions closed because they did not read",
+     MetricType::Counter, &counters::slow_readers},
+    {"leasehold_bad_frames_total", "Frames that could not be read", MetricType::Counter,
+     &counters::bad_frames},
+    {"leasehold_frames_received_total", "Frames read from workers", MetricType::Counter,
+     &counters::frames_in},
+    {"leasehold_frames_sent_total", "Frames sent to workers", MetricType::Counter,
+     &counters::frames_out},
+    {"leasehold_messages_received_total", "Messages read from workers", MetricType::Counter,
+     &counters::messages_in},
+    {"leasehold_messages_sent_total", "Messages sent to workers", MetricType::Counter,
+     &counters::messages_out},
+    {"leasehold_frames_in_flight", "Frames read and not yet answered", MetricType::Gauge,
+     &counters::frames_in_flight},
+    {"leasehold_offers_withdrawn_total", "Offers whose session was gone", MetricType::Counter,
+     &counters::offers_withdrawn},
+    {"leasehold_watchers", "Live readers of events", MetricType::Gauge, &counters::watchers},
+    {"leasehold_unknown_generations_total",
+     "Alarm: frames with a generation that was never granted", MetricType::Counter,
+     &counters::unknown_generations},
+    {"leasehold_ownership_conflicts_total", "Alarm: leases frozen because two holders claimed them",
+     MetricType::Counter, &counters::ownership_conflicts},
+};
+
+MetricFamily judged(const sources& from) {
+  auto out = make_family("leasehold_events_total", "Judged events by kind and decision",
+                         MetricType::Counter);
+  for (std::size_t kind = 0; kind < counters::kinds; ++kind) {
+    for (std::size_t d = 0; d < counters::decisions; ++d) {
+      const auto count = sum(from, [&](const counters& c) { return c.judged[kind][d].value(); });
+      if (count == 0) continue;
+      add(out, count,
+          {{"event", std::string(protocol::word(static_cast<protocol::event_kind>(kind)))},
+           {"decision", std::string(protocol::word(static_cast<protocol::decision>(d)))}});
+    }
+  }
+  return out;
+}
+
+MetricFamily answered(const sources& from) {
+  auto out = make_family("leasehold_decisions_total", "Decisions by reason", MetricType::Counter);
+  for (const auto& entry : protocol::all_reasons()) {
+    for (std::size_t d = 0; d < counters::decisions; ++d) {
+      const auto count =
+          sum(from, [&](const counters& c) { return c.answered[d][entry.number].value(); });
+      if (count == 0) continue;
+      add(out, count,
+          {{"decision", std::string(protocol::word(static_cast<protocol::decision>(d)))},
+           {"reason", std::string(entry.word)}});
+    }
+  }
+  return out;
+}
+
+MetricFamily refused(const sources& from) {
+  auto out = make_family("leasehold_refusals_total", "Refused before a lease was touched",
+                         MetricType::Counter);
+  for (const auto& entry : protocol::all_reasons()) {
+    const auto count =
+        sum(from, [&](const counters& c) { return c.refused[entry.number].value(); });
+    if (count != 0) add(out, count, {{"reason", std::string(entry.word)}});
+  }
+  return out;
+}
+
+MetricFamily leases(const sources& from) {
+  auto out = make_family("leasehold_leases", "Leases by state", MetricType::Gauge);
+  for (std::size_t s = 1; s < counters::states; ++s) {
+    add(out, sum(from, [&](const counters& c) { return c.leases[s].value(); }),
+        {{"state", std::string(protocol::word(static_cast<protocol::lease_state>(s)))}});
+  }
+  return out;
+}
+
+MetricFamily latency(const sources& from, std::string name, std::string help,
+                     latency_tally counters::*what) {
+  auto out = make_family(std::move(name), std::move(help), MetricType::Histogram);
+  auto& histogram = out.metric.emplace_back().histogram;
+  std::int64_t below = 0;
+  const std::size_t bounds = latency_tally::bounds_us.size();
+  for (std::size_t i = 0; i <= bounds; ++i) {
+    below += sum(from, [&](const counters& c) { return (c.*what).bucket(i); });
+    const double bound =
+        i == bounds ? std::numeric_limits<double>::infinity()
+                    : static_cast<double>(latency_tally::bounds_us[i]) / microseconds_a_second;
+    histogram.bucket.push_back({static_cast<std::uint64_t>(below), bound});
+  }
+  histogram.sample_count = static_cast<std::uint64_t>(below);
+  histogram.sample_sum =
+      static_cast<double>(sum(from, [&](const counters& c) { return (c.*what).sum_us(); })) /
+      microseconds_a_second;
+  return out;
+}
+
+}  // namespace
+
+std::string metrics_page(const sources& from, const log* lines) {
+  std::vector<MetricFamily> all{judged(from), answered(from), refused(from), leases(from)};
+  all.push_back(latency(from, "leasehold_store_commit_seconds",
+                        "From the hand-over of a batch to its durable answer",
+                        &counters::commit_time));
+  all.push_back(latency(from, "leasehold_expiry_lateness_seconds", "From a deadline to its firing",
+                        &counters::expiry_lateness));
+  for (const plain_metric& metric : plain_metrics) {
+    all.push_back(make_family(metric.name, metric.help, metric.type));
+    add(all.back(), sum(from, [&](const counters& c) { return (c.*metric.from).value(); }));
+  }
+  if (lines != nullptr) {
+    all.push_back(make_family("leasehold_log_lines_dropped_total",
+                              "Log lines dropped because the writer fell behind",
+                              MetricType::Counter));
+    add(all.back(), lines->dropped());
+  }
+  return prometheus::TextSerializer().Serialize(all);
+}
+
+}  // namespace leasehold::server

@@ -1,0 +1,18 @@
+// The page of /metrics: the counters of the coordinator in Prometheus' text form.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "leasehold/actors/counters.hpp"
+#include "src/logging.hpp"
+
+namespace leasehold::server {
+
+/// Adds up what the counters say now. Labels are words of the protocol, so their number is bounded.
+/// `lines`: whose dropped lines are told, or null.
+std::string metrics_page(const std::vector<std::shared_ptr<const actors::counters>>& from,
+                         const log* lines);
+
+}  // namespace leasehold::server
