@@ -123,6 +123,16 @@ exit_code api::post(const std::string& target, const json::object& body, const o
 }
 
 exit_code api::lines(const std::string& target, const std::string& accept, const on_line& sink) {
+  std::int64_t ignored = 0;
+  return read_lines(target, accept, sink, ignored);
+}
+
+exit_code api::page(const std::string& target, const on_line& sink, std::int64_t& next) {
+  return read_lines(target, "application/x-ndjson", sink, next);
+}
+
+exit_code api::read_lines(const std::string& target, const std::string& accept, const on_line& sink,
+                          std::int64_t& next) {
   http_call what;
   what.target = target;
   what.accept = accept;
@@ -132,6 +142,7 @@ exit_code api::lines(const std::string& target, const std::string& accept, const
     return complain(exit_code::unreachable, failed->sentence);
   }
   const auto& answer = std::get<http_answer>(outcome);
+  next = answer.next_row;
   return answer.status == 200 ? exit_code::ok : refuse(answer);
 }
 

@@ -38,6 +38,8 @@ class api {
                  const on_object& on_ok);
   /// Hands on each line of the answer.
   exit_code lines(const std::string& target, const std::string& accept, const on_line& sink);
+  /// As lines() for a page of evidence; `next` becomes the row that the next page begins with.
+  exit_code page(const std::string& target, const on_line& sink, std::int64_t& next);
   /// Hands on each message of a WebSocket.
   exit_code listen(const std::string& target, const on_line& sink);
 
@@ -50,6 +52,8 @@ class api {
   exit_code finish(const std::variant<http_answer, transport_failure>& outcome,
                    const on_object& on_ok);
   exit_code refuse(const http_answer& answer);
+  exit_code read_lines(const std::string& target, const std::string& accept, const on_line& sink,
+                       std::int64_t& next);
 
   const command_line& line_;
   http_client client_;

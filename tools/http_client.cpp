@@ -14,6 +14,7 @@
 #include <boost/beast/websocket.hpp>
 #include <boost/beast/websocket/ssl.hpp>
 #include <boost/url/parse.hpp>
+#include <charconv>
 
 namespace leasehold::tools {
 namespace {
@@ -159,6 +160,8 @@ http_answer answer_of(const Header& header) {
   out.status = static_cast<int>(header.result_int());
   out.content_type = std::string(header[http::field::content_type]);
   out.retry_after = std::string(header[http::field::retry_after]);
+  const auto next = header["Leasehold-Next-Row"];
+  std::from_chars(next.data(), next.data() + next.size(), out.next_row);
   return out;
 }
 

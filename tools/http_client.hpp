@@ -37,8 +37,9 @@ struct transport_failure {
 struct http_answer {
   int status = 0;
   std::string content_type;
-  std::string retry_after;  ///< as sent; empty when it was not
-  std::string body;         ///< empty when the body went to a line sink
+  std::string retry_after;    ///< as sent; empty when it was not
+  std::int64_t next_row = 0;  ///< Leasehold-Next-Row, the row after a page of evidence; 0: none
+  std::string body;           ///< empty when the body went to a line sink
 };
 
 struct http_call {

@@ -20,6 +20,7 @@ struct job_options {
   std::string holder;
   std::string outcome;
   std::string detail;
+  std::string reason;
   std::string wait;
   bool waits = false;
   bool force = false;
@@ -53,6 +54,7 @@ exit_code why(api& coordinator, const job_options& chosen) {
 /// Sends an operation and tells its decision.
 exit_code operate(api& coordinator, const job_options& chosen, std::string_view operation,
                   json::object body) {
+  if (!chosen.reason.empty()) body["reason"] = chosen.reason;
   body["request_id"] = chosen.request.empty() ? fresh_request_id() : chosen.request;
   const auto target = job_path(chosen.job, fmt::format(":{}", operation));
   return coordinator.post(target, body, [&](const json::object& answer) {
@@ -82,6 +84,11 @@ void add_request_option(CLI::App* verb, const std::shared_ptr<job_options>& chos
                    "Makes a repeated call one request; made if absent");
 }
 
+void add_reason_option(CLI::App* verb, const std::shared_ptr<job_options>& chosen) {
+  verb->add_option("--reason", chosen->reason, "Why, for the evidence");
+  add_request_option(verb, chosen);
+}
+
 void add_reading_verbs(CLI::App& command, command_line& line,
                        const std::shared_ptr<job_options>& chosen) {
   auto* showing = add_verb(command, line, chosen, "show", "Where it stands",
@@ -98,9 +105,9 @@ void add_reading_verbs(CLI::App& command, command_line& line,
 
 void add_acting_verbs(CLI::App& command, command_line& line,
                       const std::shared_ptr<job_options>& chosen) {
-  add_request_option(add_verb(command, line, chosen, "cancel", "Ask for its end",
-                              [chosen](api& c) { return operate(c, *chosen, "cancel", {}); }),
-                     chosen);
+  add_reason_option(add_verb(command, line, chosen, "cancel", "Ask for its end",
+                             [chosen](api& c) { return operate(c, *chosen, "cancel", {}); }),
+                    chosen);
   add_request_option(add_verb(command, line, chosen, "redrive", "Submit a new job like it",
                               [chosen](api& c) { return operate(c, *chosen, "redrive", {}); }),
                      chosen);
@@ -110,7 +117,7 @@ void add_acting_verbs(CLI::App& command, command_line& line,
                             });
   revoking->add_flag("--force", chosen->force,
                      "Grant it to others before the old deadline: only the fencing token protects");
-  add_request_option(revoking, chosen);
+  add_reason_option(revoking, chosen);
   auto* resolving = add_verb(command, line, chosen, "resolve",
                              "Close an ownership conflict (operator)", [chosen](api& c) {
                                json::object body;
@@ -119,7 +126,7 @@ void add_acting_verbs(CLI::App& command, command_line& line,
                              });
   resolving->add_option("--holder", chosen->holder,
                         "Confirm this holder; without it the generation is ended");
-  add_request_option(resolving, chosen);
+  add_reason_option(resolving, chosen);
   auto* reconciling = add_verb(
       command, line, chosen, "reconcile", "State how it ended (operator)", [chosen](api& c) {
         return operate(c, *chosen, "reconcile",

@@ -25,7 +25,7 @@ struct evidence_options {
   bool as_scenario = false;
 };
 
-constexpr auto json_lines = "application/jsonl";
+constexpr auto json_lines = "application/x-ndjson";
 
 exit_code read_rows(api& coordinator, const std::string& job, std::vector<json::object>& rows) {
   bool broken = false;

@@ -66,7 +66,7 @@ std::string describe(const json::object& job) {
              fmt::format("{} (number {})", cell_in(job, "progress_value"),
                          number_in(job, "progress_sequence")));
   }
-  add_line(out, "cancel", cell_in(job, "cancel_stands"));
+  add_line(out, "cancel", cell_in(job, "cancel"));
   add_line(out, "unproven", cell_in(job, "unproven"));
   if (flag_in(job, "frozen")) add_line(out, "frozen", "an ownership conflict is open");
   if (const auto result = text_in(job, "terminal_result"); result != "none") {

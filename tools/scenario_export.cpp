@@ -7,9 +7,9 @@
 #include <boost/json/array.hpp>
 #include <boost/json/serialize.hpp>
 #include <cstdint>
-#include <map>
 #include <optional>
 
+#include "tools/forced_revokes.hpp"
 #include "tools/json_fields.hpp"
 
 namespace leasehold::tools {
@@ -49,17 +49,6 @@ part part_of(const object& row) {
   return known ? part::step : part::unexportable;
 }
 
-/// What two requests with one request_id are compared by, apart from `force` (protocol.md 4, rule
-/// 3).
-object request_body(const object& row) {
-  object body;
-  for (const std::string_view column :
-       {"event", "frame_generation", "frame_holder", "frame_outcome", "frame_detail"}) {
-    if (const auto* value = row.if_contains(column)) body[column] = *value;
-  }
-  return body;
-}
-
 /// Writes the steps of one lease, row after row.
 class step_writer {
  public:
@@ -94,7 +83,7 @@ class step_writer {
     object step{{"at", at_}, {"op", event}};
     if (event != "recover") step["lease"] = text_in(row, "lease_id");
     if (event == "submit" || event == "offer") step["job"] = text_in(row, "job_id");
-    if (event == "revoke" && was_forced(row)) step["force"] = true;
+    if (forced_.tell(row)) step["force"] = true;
     copy_input(row, step);
     step["expect"] = object{{"decision", text_in(row, "decision")},
                             {"reason", text_in(row, "reason")},
@@ -140,32 +129,8 @@ class step_writer {
                     number_in(row, "row"), generation)};
   }
 
-  /// Only a forced revoke frees a lease before the deadline that its holder was told.
-  bool was_forced(const object& row) {
-    const auto id = text_in(row, "request_id");
-    const auto known = id.empty() ? requests_.end() : requests_.find(id);
-    if (known != requests_.end() && text_in(row, "reason") == "duplicate_request") {
-      return known->second.force;
-    }
-    if (known != requests_.end() && text_in(row, "reason") == "request_reused") {
-      return known->second.body == request_body(row) ? !known->second.force : known->second.force;
-    }
-    const bool ended_authority = text_in(row, "state_before") == "active";
-    const bool shortened_delay =
-        text_in(row, "state_before") == "revoked" && text_in(row, "reason") == "revoked";
-    const bool force = shortened_delay || (ended_authority && number_in(row, "next_offer_at") <
-                                                                  number_in(row, "expires_at"));
-    if (!id.empty() && text_in(row, "decision") == "applied")
-      requests_[id] = {request_body(row), force};
-    return force;
-  }
-
-  struct remembered {
-    object body;
-    bool force = false;
-  };
   std::vector<object> steps_;
-  std::map<std::string, remembered> requests_;
+  forced_revokes forced_;
   std::int64_t at_ = 1;
   std::int64_t generation_ = 0;
 };
