@@ -32,6 +32,7 @@ class fake_coordinator {
   void receive(protocol::instant now, const protocol::worker_frame& frame);
   std::vector<protocol::coordinator_frame> take();
 
+  [[nodiscard]] bool knows(const std::string& lease) const { return leases_.contains(lease); }
   [[nodiscard]] const protocol::record& record(const std::string& lease) const;
   [[nodiscard]] const std::map<std::string, std::int64_t>& credit() const { return credit_; }
   /// Every frame about a lease that was judged, in order.

@@ -27,15 +27,19 @@ protocol::duration jitter::around(protocol::duration middle) {
       std::uniform_int_distribution<std::int64_t>(middle.ms - tenth, middle.ms + tenth)(random_)};
 }
 
+protocol::duration jitter::after(protocol::duration least) {
+  return {least.ms + std::uniform_int_distribution<std::int64_t>(0, least.ms / 10)(random_)};
+}
+
 outbox::key outbox::key_of(const grant& about, protocol::event_kind kind) {
   return {rank_of(kind), about};
 }
 
-void outbox::add(local_time now, grant about, protocol::lease_frame content,
-                 protocol::duration resend_after, protocol::instant not_before) {
+void outbox::add(local_time now, grant about, protocol::lease_frame content, patience wait,
+                 protocol::instant not_before) {
   const auto which = key_of(about, content.what.kind);
   frames_[which] = {.content = std::move(content),
-                    .backoff = resend_after,
+                    .wait = wait,
                     .due = now,
                     .not_before = not_before,
                     .first_sent = {},
@@ -94,12 +98,12 @@ std::optional<outbox::answered> outbox::judge(local_time now,
     case reason_class::pending:
       answer.kept = true;
       frame.deferred = true;
-      frame.due = now + std::max(frame.backoff, deferred_resend);
+      frame.due = now + std::max(frame.wait.first, deferred_resend);
       break;
     case reason_class::retryable:
     case reason_class::unknown_outcome:
       answer.kept = true;
-      frame.due = now + spread_.around(std::max(frame.backoff, verdict.retry_after));
+      frame.due = now + spread_.after(std::max(frame.wait.first, verdict.retry_after));
       break;
   }
   if (!answer.kept) forget(at);
@@ -107,8 +111,7 @@ std::optional<outbox::answered> outbox::judge(local_time now,
 }
 
 void outbox::reopen(local_time now, std::size_t allowed) {
-  most_in_flight_ =
-      allowed == 0 ? limits_.most_in_flight : std::min(limits_.most_in_flight, allowed);
+  most_in_flight_ = allowed == 0 ? bound_ : std::min(bound_, allowed);
   in_flight_ = 0;
   for (auto& [which, frame] : frames_) {
     frame.in_flight = false;
@@ -134,8 +137,8 @@ protocol::worker_frame outbox::send(local_time now, const key& which, kept_frame
   what.frame_id = ++session.last_frame_id;
   frame.sendings.push_back({session.epoch, what.frame_id, now});
   by_frame_id_[{session.epoch, what.frame_id}] = which;
-  frame.due = now + spread_.around(frame.backoff);
-  frame.backoff = std::min(protocol::duration{frame.backoff.ms * 2}, limits_.resend_most);
+  frame.due = now + spread_.around(frame.wait.first);
+  frame.wait.first = std::min(protocol::duration{frame.wait.first.ms * 2}, frame.wait.most);
   return {.frame_id = what.frame_id, .body = frame.content};
 }
 

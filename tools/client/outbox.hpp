@@ -19,6 +19,8 @@ class jitter {
   explicit jitter(std::uint64_t seed) : random_(seed) {}
   /// `middle` give or take a tenth.
   protocol::duration around(protocol::duration middle);
+  /// `least`, or up to a tenth more.
+  protocol::duration after(protocol::duration least);
 
  private:
   std::mt19937_64 random_;
@@ -31,12 +33,14 @@ struct sending_session {
   std::int64_t server_minus_local_ms = 0;  ///< coordinator time less local time
 };
 
+/// How long to wait for an answer before a frame is sent again: at first, and at most.
+struct patience {
+  protocol::duration first{500};
+  protocol::duration most{5000};
+};
+
 class outbox {
  public:
-  struct limits {
-    protocol::duration resend_most{5000};
-    std::size_t most_in_flight = 256;
-  };
   /// A frame that was answered for good, or that the answer says to keep.
   struct answered {
     grant about;
@@ -46,13 +50,13 @@ class outbox {
     bool kept = false;
   };
 
-  outbox(limits chosen, jitter& spread)
-      : limits_(chosen), spread_(spread), most_in_flight_(chosen.most_in_flight) {}
+  outbox(std::size_t most_in_flight, jitter& spread)
+      : bound_(most_in_flight), spread_(spread), most_in_flight_(most_in_flight) {}
 
-  /// Keeps a frame to be sent now; its kind and grant must not be kept already. `resend_after`: how
-  /// long the first answer may take. `not_before`: the least that its sent_at may be.
-  void add(local_time now, grant about, protocol::lease_frame content,
-           protocol::duration resend_after, protocol::instant not_before);
+  /// Keeps a frame to be sent now; its kind and grant must not be kept already. `not_before`: the
+  /// least that its sent_at may be.
+  void add(local_time now, grant about, protocol::lease_frame content, patience wait,
+           protocol::instant not_before);
   [[nodiscard]] bool has(const grant& about, protocol::event_kind kind) const;
   [[nodiscard]] const protocol::lease_frame* find(const grant& about,
                                                   protocol::event_kind kind) const;
@@ -85,7 +89,7 @@ class outbox {
   using key = std::pair<int, grant>;
   struct kept_frame {
     protocol::lease_frame content;
-    protocol::duration backoff;
+    patience wait;
     local_time due;
     protocol::instant not_before;
     local_time first_sent;
@@ -98,7 +102,7 @@ class outbox {
                               sending_session& session);
   void forget(std::map<key, kept_frame>::iterator at);
 
-  limits limits_;
+  std::size_t bound_;
   jitter& spread_;
   std::map<key, kept_frame> frames_;
   std::map<std::pair<std::int64_t, std::int64_t>, key> by_frame_id_;

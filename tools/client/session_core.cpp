@@ -23,8 +23,7 @@ void earliest(std::optional<local_time>& next, local_time candidate) {
 worker_session::core::core(session_options options)
     : options_(std::move(options)),
       jitter_(options_.jitter_seed),
-      outbox_({.resend_most = options_.resend_most, .most_in_flight = options_.most_in_flight},
-              jitter_) {}
+      outbox_(options_.most_in_flight, jitter_) {}
 
 // ---- the socket
 // ----------------------------------------------------------------------------------
@@ -168,14 +167,17 @@ protocol::lease_frame worker_session::core::frame_about(protocol::event_kind kin
   return frame;
 }
 
-/// How long the first answer may take: much less than the term, so that several tries fit into it.
-protocol::duration worker_session::core::patience(const held& h) const {
-  return {std::clamp<std::int64_t>(h.facts.lease_duration.ms / 10, 20, options_.resend_first.ms)};
+/// Much less than the term, so that several tries fit into it.
+patience worker_session::core::patience_for(const held& h) const {
+  const auto term = h.facts.lease_duration.ms;
+  return {{std::max<std::int64_t>(20, std::min(term / 10, options_.resend_first.ms))},
+          {std::max<std::int64_t>(20, std::min(term / 6, options_.resend_most.ms))}};
 }
 
 void worker_session::core::ack(local_time now, const grant& what, held& h) {
   h.stage = stage::offered;
-  outbox_.add(now, what, frame_about(protocol::event_kind::ack, what), patience(h), h.last_sent);
+  outbox_.add(now, what, frame_about(protocol::event_kind::ack, what), patience_for(h),
+              h.last_sent);
 }
 
 void worker_session::core::ack_waiting(local_time now, const protocol::lease_id& lease) {
@@ -235,7 +237,7 @@ void worker_session::core::cancel(local_time now, const grant& what, held& h) {
   h.newest_progress.reset();
   outbox_.drop(what, protocol::event_kind::progress);
   if (h.stage == stage::ended) return;
-  outbox_.add(now, what, frame_about(protocol::event_kind::cancel_ack, what), patience(h),
+  outbox_.add(now, what, frame_about(protocol::event_kind::cancel_ack, what), patience_for(h),
               h.last_sent);
   if (h.work_runs && h.stage == stage::active) notices_.push_back(job_cancel{what, deadline_of(h)});
 }
@@ -274,7 +276,7 @@ void worker_session::core::end(local_time now, const grant& what, held& h,
   h.newest_progress.reset();
   outbox_.drop(what, protocol::event_kind::renew);
   outbox_.drop(what, protocol::event_kind::progress);
-  outbox_.add(now, what, std::move(closing), patience(h), h.last_sent);
+  outbox_.add(now, what, std::move(closing), usual_patience(), h.last_sent);
   known_[what.lease].over_here |= known_[what.lease].gen == what.gen;
   if (was_lost && phase_ == phase::open) give_credit(now);
 }
@@ -350,7 +352,7 @@ void worker_session::core::tick_renew(local_time now, const grant& what, held& h
   if (!h.may_renew || now < h.next_renew || outbox_.has(what, protocol::event_kind::renew)) return;
   auto frame = frame_about(protocol::event_kind::renew, what);
   frame.what.seq = {++h.renew_sequence};
-  outbox_.add(now, what, std::move(frame), patience(h), h.last_sent);
+  outbox_.add(now, what, std::move(frame), patience_for(h), h.last_sent);
 }
 
 void worker_session::core::tick_progress(local_time now, const grant& what, held& h) {
@@ -360,7 +362,7 @@ void worker_session::core::tick_progress(local_time now, const grant& what, held
   frame.what.seq = {++h.progress_sequence};
   frame.what.value = *std::exchange(h.newest_progress, {});
   h.next_progress = now + options_.progress_interval;
-  outbox_.add(now, what, std::move(frame), options_.resend_first, h.last_sent);
+  outbox_.add(now, what, std::move(frame), usual_patience(), h.last_sent);
 }
 
 void worker_session::core::tick_session(local_time now) {

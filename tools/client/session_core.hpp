@@ -110,7 +110,10 @@ class worker_session::core {
   void tell_deadline(const grant& what, held& h);
   [[nodiscard]] protocol::lease_frame frame_about(protocol::event_kind kind,
                                                   const grant& what) const;
-  [[nodiscard]] protocol::duration patience(const held& h) const;
+  [[nodiscard]] patience patience_for(const held& h) const;
+  [[nodiscard]] patience usual_patience() const {
+    return {options_.resend_first, options_.resend_most};
+  }
 
   // ---- time
   void tick_grants(local_time now);

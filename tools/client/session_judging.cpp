@@ -143,8 +143,7 @@ void worker_session::core::resume(local_time now, const protocol::lease_standing
   // An offer that never arrived ends at its ack deadline; there is nothing yet to hand back.
   if (standing.state == lease_state::offered || !protocol::is_live(standing.state)) return;
   known_[what.lease].over_here = true;
-  outbox_.add(now, what, frame_about(protocol::event_kind::release, what), options_.resend_first,
-              {});
+  outbox_.add(now, what, frame_about(protocol::event_kind::release, what), usual_patience(), {});
 }
 
 void worker_session::core::lost_by(local_time now, const protocol::lost_lease& lost) {
@@ -197,7 +196,7 @@ void worker_session::core::answered_renew(local_time now, const outbox::answered
   } else if (ends_renewing(what.reason)) {
     h.may_renew = false;
   } else if (blames_the_frame(what.reason)) {
-    h.next_renew = now + patience(h);
+    h.next_renew = now + patience_for(h).first;
     return;
   } else {
     // Refused for good: whatever its reason, this generation is not extended any more.
@@ -233,7 +232,7 @@ void worker_session::core::refuse_offer(local_time now, const grant& what, std::
   auto frame = frame_about(protocol::event_kind::decline, what);
   frame.decline_reason = std::move(why);
   known_[what.lease].over_here = true;
-  outbox_.add(now, what, std::move(frame), options_.resend_first, {});
+  outbox_.add(now, what, std::move(frame), usual_patience(), {});
 }
 
 void worker_session::core::on(local_time now, const protocol::offer& what) {
@@ -274,8 +273,8 @@ void worker_session::core::on(local_time now, const protocol::cancel_notice& wha
   if (known_[about.lease].over_here) return;
   // Not run here: acknowledged all the same, and nothing else [R3].
   known_[about.lease].over_here = true;
-  outbox_.add(now, about, frame_about(protocol::event_kind::cancel_ack, about),
-              options_.resend_first, {});
+  outbox_.add(now, about, frame_about(protocol::event_kind::cancel_ack, about), usual_patience(),
+              {});
 }
 
 void worker_session::core::on(local_time now, const protocol::lease_lost& what) {
