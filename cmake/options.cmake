@@ -30,7 +30,7 @@ endif()
 # Flags of our own targets; links PRIVATE, so that a consumer never inherits them.
 add_library(leasehold_warnings INTERFACE)
 target_compile_options(leasehold_warnings INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+  -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${LEASEHOLD_WERROR}>:-Werror>)
 
 # Makes a target one of ours: warnings on, and an alias under leasehold::.
