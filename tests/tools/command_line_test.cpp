@@ -1,0 +1,163 @@
+// The program's options, as far as no coordinator is asked.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include "tools/http_client.hpp"
+#include "tools/subcommands.hpp"
+
+namespace leasehold::tests {
+namespace {
+
+using testing::HasSubstr;
+using tools::command_line;
+using tools::exit_code;
+
+/// Runs the program with these arguments; what it prints is caught.
+struct outcome {
+  int parse_code = 0;
+  exit_code result = exit_code::ok;
+  std::string out;
+  std::string error;
+};
+
+outcome run(std::vector<std::string> arguments) {
+  CLI::App app;
+  command_line line;
+  tools::build_program(app, line);
+  outcome end;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  std::reverse(arguments.begin(), arguments.end());
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& wrong) {
+    end.parse_code = app.exit(wrong);
+  }
+  end.out = testing::internal::GetCapturedStdout();
+  end.error = testing::internal::GetCapturedStderr();
+  end.result = line.result;
+  return end;
+}
+
+/// Every subcommand of the program with its path.
+void each_command(const CLI::App& app, const std::string& path,
+                  const std::function<void(const CLI::App&, const std::string&)>& visit) {
+  for (const auto* inner : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const auto inner_path = path + ' ' + inner->get_name();
+    visit(*inner, inner_path);
+    each_command(*inner, inner_path, visit);
+  }
+}
+
+TEST(CommandLine, WithoutASubcommandSaysHowItIsUsed) {
+  EXPECT_NE(run({}).parse_code, 0);
+  EXPECT_THAT(run({"--help"}).out, HasSubstr("submit"));
+}
+
+TEST(CommandLine, AnUnknownSubcommandIsRefused) { EXPECT_NE(run({"sumbit"}).parse_code, 0); }
+
+TEST(CommandLine, EverySubcommandSaysWhatItIsFor) {
+  CLI::App app;
+  command_line line;
+  tools::build_program(app, line);
+  each_command(app, "leasehold", [](const CLI::App& command, const std::string& path) {
+    EXPECT_FALSE(command.get_description().empty()) << path;
+    for (const auto* option : command.get_options()) {
+      EXPECT_FALSE(option->get_description().empty()) << path << ' ' << option->get_name();
+    }
+  });
+}
+
+TEST(CommandLine, EverySubcommandOfTheTopHasExamplesUnlessItTakesNothing) {
+  CLI::App app;
+  command_line line;
+  tools::build_program(app, line);
+  const std::set<std::string> take_nothing{"version", "completion"};
+  for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (take_nothing.contains(command->get_name())) continue;
+    EXPECT_THAT(command->get_footer(), HasSubstr("leasehold " + command->get_name()))
+        << command->get_name();
+  }
+}
+
+TEST(CommandLine, CompletionKnowsEverySubcommandAndOption) {
+  CLI::App app;
+  command_line line;
+  tools::build_program(app, line);
+  const auto script = run({"completion", "bash"}).out;
+  each_command(app, "leasehold", [&](const CLI::App& command, const std::string& path) {
+    EXPECT_THAT(script, HasSubstr("'" + path + "')"));
+    for (const auto* option : command.get_options()) {
+      for (const auto& name : option->get_lnames()) EXPECT_THAT(script, HasSubstr("--" + name));
+    }
+  });
+}
+
+TEST(CommandLine, PayloadsExcludeEachOther) {
+  EXPECT_NE(run({"submit", "--payload", "a", "--payload-file", "b"}).parse_code, 0);
+  EXPECT_NE(run({"submit", "--payload", "a", "--lines", "b"}).parse_code, 0);
+  EXPECT_NE(run({"submit", "--lines", "a", "--wait"}).parse_code, 0);
+}
+
+TEST(CommandLine, PriorityHasBounds) {
+  EXPECT_NE(run({"submit", "--priority", "-1001", "--url", "x"}).parse_code, 0);
+  EXPECT_EQ(run({"submit", "--priority", "-1000", "--url", "x"}).parse_code, 0);
+  EXPECT_EQ(run({"submit", "--priority", "1000", "--url", "x"}).parse_code, 0);
+  EXPECT_NE(run({"submit", "--priority", "1001", "--url", "x"}).parse_code, 0);
+}
+
+TEST(CommandLine, AUrlThatIsNoneIsMalformedUsage) {
+  const auto end = run({"queues", "--url", "127.0.0.1:7878"});
+  EXPECT_EQ(end.result, exit_code::malformed);
+  EXPECT_THAT(end.error, HasSubstr("http://HOST:PORT"));
+}
+
+TEST(CommandLine, ATokenFileThatCannotBeReadIsNamed) {
+  const auto end = run({"queues", "--token-file", "/nowhere/token"});
+  EXPECT_EQ(end.result, exit_code::forbidden);
+  EXPECT_THAT(end.error, HasSubstr("/nowhere/token"));
+}
+
+TEST(CommandLine, NobodyThereIsUnreachable) {
+  // Port 1 of this machine is closed.
+  const auto end = run({"queues", "--url", "http://127.0.0.1:1"});
+  EXPECT_EQ(end.result, exit_code::unreachable);
+  EXPECT_THAT(end.error, HasSubstr("127.0.0.1:1"));
+}
+
+TEST(CommandLine, ALabelWithoutValueIsMalformed) {
+  const auto end = run({"submit", "--payload", "x", "--label", "gpu"});
+  EXPECT_EQ(end.result, exit_code::malformed);
+  EXPECT_THAT(end.error, HasSubstr("KEY=VALUE"));
+}
+
+TEST(CommandLine, GlobalOptionsMayStandOnEitherSide) {
+  EXPECT_EQ(run({"--json", "version"}).out, run({"version", "--json"}).out);
+  EXPECT_THAT(run({"version", "--json"}).out, HasSubstr("rule_version"));
+}
+
+TEST(Endpoint, IsReadFromUrlsOfBothSchemes) {
+  using tools::endpoint;
+  EXPECT_EQ(tools::parse_endpoint("http://127.0.0.1:7878"), (endpoint{false, "127.0.0.1", "7878"}));
+  EXPECT_EQ(tools::parse_endpoint("https://lease.example/"), (endpoint{true, "lease.example", "443"}));
+  EXPECT_EQ(tools::parse_endpoint("http://[::1]:80"), (endpoint{false, "::1", "80"}));
+}
+
+TEST(Endpoint, RefusesWhatWouldBeDropped) {
+  for (const char* url : {"", "localhost:7878", "ftp://x", "http://", "http://user:pw@x", "http://x/y",
+                          "http://x?y=1", "http://x y"}) {
+    EXPECT_EQ(tools::parse_endpoint(url), std::nullopt) << url;
+  }
+}
+
+TEST(UrlEncoding, LetsNoSeparatorThrough) {
+  EXPECT_EQ(tools::url_encoded("a-b.c_d~9"), "a-b.c_d~9");
+  EXPECT_EQ(tools::url_encoded("a/b:c?d&e%"), "a%2Fb%3Ac%3Fd%26e%25");
+  EXPECT_EQ(tools::url_encoded("\xc3\xa9 "), "%C3%A9%20");
+}
+
+}  // namespace
+}  // namespace leasehold::tests
