@@ -17,8 +17,8 @@ using tools::command_line;
 using tools::exit_code;
 
 std::string answer(int status, const std::string& body, const std::string& headers = {}) {
-  return fmt::format("HTTP/1.1 {} X\r\nContent-Length: {}\r\n{}\r\n{}", status, body.size(), headers,
-                     body);
+  return fmt::format("HTTP/1.1 {} X\r\nContent-Length: {}\r\n{}\r\n{}", status, body.size(),
+                     headers, body);
 }
 
 std::string problem(int status, const std::string& reason) {
@@ -38,9 +38,8 @@ asked get_from(std::vector<std::string> answers) {
   command_line line;
   line.url = server.url();
   testing::internal::CaptureStderr();
-  const auto code = api::open(line, [](api& c) {
-    return c.get("/v1/queues", [](const auto&) { return exit_code::ok; });
-  });
+  const auto code = api::open(
+      line, [](api& c) { return c.get("/v1/queues", [](const auto&) { return exit_code::ok; }); });
   return {code, testing::internal::GetCapturedStderr(), server.requests()};
 }
 
@@ -92,8 +91,9 @@ TEST(Api, AConnectionThatWasClosedWhileIdleIsOpenedAgain) {
 }
 
 TEST(Api, LinesComeOneByOneHoweverTheyAreCut) {
-  canned_server server({"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-                        "4\r\n{\"a\"\r\n6\r\n:1}\n{}\r\n2\r\n\n{\r\n1\r\n}\r\n0\r\n\r\n"});
+  canned_server server(
+      {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+       "4\r\n{\"a\"\r\n6\r\n:1}\n{}\r\n2\r\n\n{\r\n1\r\n}\r\n0\r\n\r\n"});
   command_line line;
   line.url = server.url();
   std::vector<std::string> lines;
@@ -113,7 +113,8 @@ TEST(Api, APageTellsWhereTheNextBegins) {
   line.url = server.url();
   std::int64_t next = 0;
   const auto code = api::open(line, [&](api& c) {
-    return c.page("/v1/evidence?from=1", [](std::string_view) { return true; }, next);
+    return c.page(
+        "/v1/evidence?from=1", [](std::string_view) { return true; }, next);
   });
   EXPECT_EQ(code, exit_code::ok);
   EXPECT_EQ(next, 12);

@@ -46,7 +46,8 @@ TEST(PolicyArguments, NameTheKeyThatIsWrong) {
 
 TEST(LabelArguments, MayHoldASignInTheirValue) {
   std::string fault;
-  EXPECT_EQ(tools::read_labels({"a=b=c", "d="}, fault), (boost::json::object{{"a", "b=c"}, {"d", ""}}));
+  EXPECT_EQ(tools::read_labels({"a=b=c", "d="}, fault),
+            (boost::json::object{{"a", "b=c"}, {"d", ""}}));
   EXPECT_EQ(fault, "");
   tools::read_labels({"=x"}, fault);
   EXPECT_THAT(fault, HasSubstr("KEY=VALUE"));

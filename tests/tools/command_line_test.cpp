@@ -142,13 +142,14 @@ TEST(CommandLine, GlobalOptionsMayStandOnEitherSide) {
 TEST(Endpoint, IsReadFromUrlsOfBothSchemes) {
   using tools::endpoint;
   EXPECT_EQ(tools::parse_endpoint("http://127.0.0.1:7878"), (endpoint{false, "127.0.0.1", "7878"}));
-  EXPECT_EQ(tools::parse_endpoint("https://lease.example/"), (endpoint{true, "lease.example", "443"}));
+  EXPECT_EQ(tools::parse_endpoint("https://lease.example/"),
+            (endpoint{true, "lease.example", "443"}));
   EXPECT_EQ(tools::parse_endpoint("http://[::1]:80"), (endpoint{false, "::1", "80"}));
 }
 
 TEST(Endpoint, RefusesWhatWouldBeDropped) {
-  for (const char* url : {"", "localhost:7878", "ftp://x", "http://", "http://user:pw@x", "http://x/y",
-                          "http://x?y=1", "http://x y"}) {
+  for (const char* url : {"", "localhost:7878", "ftp://x", "http://", "http://user:pw@x",
+                          "http://x/y", "http://x?y=1", "http://x y"}) {
     EXPECT_EQ(tools::parse_endpoint(url), std::nullopt) << url;
   }
 }

@@ -55,11 +55,11 @@ class writer {
     auto& target = out_.leases[lease.value];
     target.last = after;
     json::object line;
-    protocol::write_cells(row, after, deferred_row_of(what),
-                          [&](std::string_view column, const cell& value) {
-                            line[column] = to_json(value);
-                          });
-    if (what.answer.decision == protocol::decision::deferred) waiting_.emplace_back(*what.input, newest_);
+    protocol::write_cells(
+        row, after, deferred_row_of(what),
+        [&](std::string_view column, const cell& value) { line[column] = to_json(value); });
+    if (what.answer.decision == protocol::decision::deferred)
+      waiting_.emplace_back(*what.input, newest_);
     target.lines.push_back(std::move(line));
   }
 
@@ -93,8 +93,10 @@ live_history run_live(const std::filesystem::path& file) {
                      {"policy", protocol::to_text(id)},
                      {"attachment", server::to_json(scenario.policy)}};
   writer rows(out, id);
-  tools::scenario_run run(scenario.policy, [&](std::size_t, const protocol::row& what,
-                                               const protocol::record& after) { rows.take(what, after); });
+  tools::scenario_run run(
+      scenario.policy, [&](std::size_t, const protocol::row& what, const protocol::record& after) {
+        rows.take(what, after);
+      });
   for (const auto& step : scenario.steps) run.take(step);
   return out;
 }

@@ -1,7 +1,7 @@
 // Records rebuilt from exported lines alone. Every scenario file of the tree serves as a history.
-#include <boost/json/serialize.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <boost/json/serialize.hpp>
 
 #include "src/http_api_job.hpp"
 #include "tests/tools/live_rows.hpp"
@@ -35,8 +35,11 @@ TEST_P(every_history, GivesTheSameRecordsFromItsLinesAlone) {
   for (const auto& [lease, lived] : history.leases) {
     if (lived.last.kind != protocol::lease_kind::job) continue;
     auto& job = jobs[lived.last.job.value];
-    const actors::job_view shown{{}, std::make_shared<protocol::record>(lived.last),
-                                 std::make_shared<actors::job_spec>(), {}, {}};
+    const actors::job_view shown{{},
+                                 std::make_shared<protocol::record>(lived.last),
+                                 std::make_shared<actors::job_spec>(),
+                                 {},
+                                 {}};
     auto wanted = server::to_json(shown, false);
     for (const char* other : {"policy", "policy_id", "row"}) {
       wanted.erase(other);
@@ -47,7 +50,8 @@ TEST_P(every_history, GivesTheSameRecordsFromItsLinesAlone) {
 }
 
 std::string name_of(const testing::TestParamInfo<std::filesystem::path>& info) {
-  std::string name = info.param.parent_path().filename().string() + '_' + info.param.stem().string();
+  std::string name =
+      info.param.parent_path().filename().string() + '_' + info.param.stem().string();
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }

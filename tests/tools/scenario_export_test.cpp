@@ -43,17 +43,27 @@ TEST_P(every_scenario, ReplaysTheSameAfterItWasExported) {
 }
 
 std::string name_of(const testing::TestParamInfo<std::filesystem::path>& info) {
-  std::string name = info.param.parent_path().filename().string() + '_' + info.param.stem().string();
+  std::string name =
+      info.param.parent_path().filename().string() + '_' + info.param.stem().string();
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
 
 INSTANTIATE_TEST_SUITE_P(tree, every_scenario, testing::ValuesIn(scenario_files()), name_of);
 
-json::object line(std::int64_t row, std::int64_t at, const char* event, const char* origin = "client") {
-  return {{"row", row},         {"at", at},         {"event", event},    {"origin", origin},
-          {"lease_id", "L1"},   {"job_id", "L1"},   {"generation", 0},   {"decision", "accepted"},
-          {"reason", "submitted"}, {"state", "vacant"}, {"deferred_row", 0}};
+json::object line(std::int64_t row, std::int64_t at, const char* event,
+                  const char* origin = "client") {
+  return {{"row", row},
+          {"at", at},
+          {"event", event},
+          {"origin", origin},
+          {"lease_id", "L1"},
+          {"job_id", "L1"},
+          {"generation", 0},
+          {"decision", "accepted"},
+          {"reason", "submitted"},
+          {"state", "vacant"},
+          {"deferred_row", 0}};
 }
 
 TEST(ScenarioExport, AHistoryThatBeginsWithABaseRowIsRefused) {
@@ -77,7 +87,8 @@ TEST(ScenarioExport, AnEventThatAScenarioCannotSayIsNamed) {
 }
 
 TEST(ScenarioExport, RowsMayComeInAnyOrder) {
-  const auto exported = scenario_of({line(2, 20, "cancel"), line(1, 10, "submit")}, {}, "any order");
+  const auto exported =
+      scenario_of({line(2, 20, "cancel"), line(1, 10, "submit")}, {}, "any order");
   const auto& text = std::get<std::string>(exported);
   EXPECT_LT(text.find("submit"), text.find("cancel"));
 }
