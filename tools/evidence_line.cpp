@@ -82,7 +82,7 @@ std::optional<protocol::policy_id> read_policy_id(const std::string& digits) {
 
 std::optional<protocol::policy> read_attached_policy(const json::object& line) {
   protocol::policy out;
-  for (const auto& [name, value] : object_in(line, "attachment")) {
+  for (const auto& [name, value] : object_in(object_in(line, "attachment"), "policy")) {
     const auto* key = protocol::find_policy_key(name);
     if (key == nullptr) return {};
     const auto* number = value.if_int64();

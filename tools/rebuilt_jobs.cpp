@@ -25,6 +25,7 @@ actors::job_spec body_of(const json::object& line) {
   out.trace_id = text_in(attached, "trace_id");
   out.redrive_of = protocol::job_id(text_in(attached, "redrive_of"));
   out.submitted_by = text_in(attached, "submitted_by");
+  out.submitted_at.ms = number_in(attached, "submitted_at");
   return out;
 }
 

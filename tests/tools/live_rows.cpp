@@ -91,7 +91,7 @@ live_history run_live(const std::filesystem::path& file) {
   const auto id = protocol::id_of(scenario.policy);
   out.policy_line = {{"event", "policy"},
                      {"policy", protocol::to_text(id)},
-                     {"attachment", server::to_json(scenario.policy)}};
+                     {"attachment", json::object{{"policy", server::to_json(scenario.policy)}}}};
   writer rows(out, id);
   tools::scenario_run run(
       scenario.policy, [&](std::size_t, const protocol::row& what, const protocol::record& after) {
