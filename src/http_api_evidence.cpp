@@ -22,6 +22,13 @@ rows_or_error read_chain(actors::store& from, const protocol::lease_key& key, ro
   return read;
 }
 
+/// The policy that a submit row chose.
+std::optional<protocol::policy> chosen_by(const protocol::fold& fold, const stored_row& r) {
+  if (r.input.kind != protocol::event_kind::submit) return std::nullopt;
+  const protocol::policy* known = fold.policy_of(r.policy);
+  return known == nullptr ? std::nullopt : std::optional(*known);
+}
+
 bool is_about_a_lease(const stored_row& r) { return !r.key.lease.empty(); }
 
 }  // namespace
@@ -59,6 +66,7 @@ actors::store_result<std::vector<shown_row>> evidence_cursor::read(std::size_t m
       if (auto fault = feed(r)) return *fault;
       if (const auto* image = fold_.find(r.key)) shown.after = image->state;
       shown.deferred_row = fold_.deferred_row();
+      shown.chosen = chosen_by(fold_, r);
     }
     shown.row = std::move(r);
     out.push_back(std::move(shown));
@@ -109,8 +117,9 @@ actors::store_result<lease_history> evidence_reader::of_lease(const protocol::le
     }
     fold.feed(r);
     const auto* image = fold.find(r.key);
-    out.rows.push_back(
-        {std::move(r), image != nullptr ? image->state : protocol::record{}, fold.deferred_row()});
+    auto after = image != nullptr ? image->state : protocol::record{};
+    auto chosen = chosen_by(fold, r);
+    out.rows.push_back({std::move(r), std::move(after), fold.deferred_row(), std::move(chosen)});
   }
   return out;
 }

@@ -20,6 +20,7 @@ struct shown_row {
   protocol::stored_row row;
   protocol::record after;
   protocol::row_number deferred_row;
+  std::optional<protocol::policy> chosen;  ///< of a submit row: its policy
 };
 
 /// The policies of a store by id. They stand in rows of their own, so one that is not known yet is
@@ -103,7 +104,7 @@ class evidence_reader {
   std::list<std::unique_ptr<evidence_cursor>> cursors_;  ///< the newest first
 };
 
-/// Appends the row as one line of JSON: all columns, and what is attached to it without a payload.
+/// Appends the row as one line of JSON, as src/store/evidence_json.hpp has it.
 void append_json_line(std::string& out, const shown_row& shown);
 /// The names of all columns, then rows, as RFC 4180 CSV. A cell that a spreadsheet would take for a
 /// formula gets an apostrophe in front.

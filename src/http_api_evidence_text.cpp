@@ -1,52 +1,11 @@
 // Evidence rows as JSON lines and CSV.
-#include <boost/json.hpp>
-
-#include "leasehold/actors/job.hpp"
 #include "src/http_api_evidence.hpp"
-#include "src/http_api_job.hpp"
+#include "src/store/evidence_json.hpp"
 
 namespace leasehold::server {
 namespace {
 
-namespace json = boost::json;
 using protocol::cell;
-using protocol::event_kind;
-
-json::value cell_json(const cell& value) {
-  if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
-  if (const auto* toggle = std::get_if<bool>(&value)) return *toggle;
-  return json::value(std::get<std::string>(value));
-}
-
-/// The job's body as its submitter gave it; of the payload its length alone.
-json::value job_body(const std::string& bytes) {
-  const auto spec = actors::decode_job(bytes);
-  if (!spec) return nullptr;
-  json::object labels;
-  for (const auto& [name, value] : spec->labels) labels[name] = value;
-  return json::object{{"queue", spec->queue},
-                      {"labels", std::move(labels)},
-                      {"priority", spec->priority},
-                      {"not_before", spec->not_before.ms},
-                      {"not_after", spec->not_after.ms},
-                      {"request_id", spec->request.value},
-                      {"trace_id", spec->trace_id},
-                      {"redrive_of", spec->redrive_of.value},
-                      {"submitted_by", spec->submitted_by},
-                      {"submitted_at", spec->submitted_at.ms},
-                      {"payload_bytes", spec->payload.size()}};
-}
-
-json::value attachment_of(const protocol::stored_row& r) {
-  if (r.attachment.empty()) return nullptr;
-  if (r.input.kind == event_kind::submit) return job_body(r.attachment);
-  if (r.input.kind == event_kind::policy) {
-    const auto chosen = protocol::policy_from_text(r.attachment);
-    return chosen ? json::value(to_json(*chosen)) : json::value();
-  }
-  if (r.input.kind == event_kind::clock_anchored) return json::value(r.attachment);
-  return nullptr;
-}
 
 void each_cell(const shown_row& shown, const protocol::cell_sink& out) {
   protocol::write_cells(shown.row, shown.after, shown.deferred_row, out);
@@ -74,13 +33,8 @@ std::string csv_cell(const cell& value) {
 }  // namespace
 
 void append_json_line(std::string& out, const shown_row& shown) {
-  json::object line;
-  each_cell(shown,
-            [&](std::string_view column, const cell& value) { line[column] = cell_json(value); });
-  json::value attached = attachment_of(shown.row);
-  if (!attached.is_null()) line["attachment"] = std::move(attached);
-  out += json::serialize(line);
-  out += '\n';
+  storage::append_evidence_line(out, shown.row, shown.after, shown.deferred_row,
+                                shown.chosen ? &*shown.chosen : nullptr);
 }
 
 std::string csv_head() {
