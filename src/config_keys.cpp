@@ -43,8 +43,10 @@ constexpr std::array<config_key, 25> keys{{
     {"max_downtime", duration, 0, 365 * day, "",
      "Longest absence that the clock is continued over after a reboot.",
      at<&options::max_downtime>},
-    {"accept_clock", toggle, 0, 0, "",
-     "Continue the clock although the absence does not fit max_downtime.",
+    {"accept_clock", word, 0, 0, "none|wall|anchor",
+     "How the clock goes on after an absence beyond max_downtime: as the wall clock says, or as if "
+     "no "
+     "time had passed.",
      at<&options::accept_clock>},
     {"max_expiry_lag", duration, 0, minute, "",
      "Longest wait of a due deadline for frames that were read before it.",

@@ -55,7 +55,7 @@ struct options {
   std::int64_t message_bytes = 64 << 10;    ///< of one message of a worker
 
   protocol::duration max_downtime{86'400'000};
-  bool accept_clock = false;  ///< start although the clock does not fit max_downtime
+  std::string accept_clock = "none";  ///< wall or anchor: start although max_downtime is passed
   protocol::duration max_expiry_lag{5'000};
 
   std::int64_t leases_per_worker = 10'000;
