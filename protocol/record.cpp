@@ -20,9 +20,17 @@ bool unknown_is_empty(const record& r) { return r.known() || r == record{}; }
 bool holder_fits(const record& r) { return (r.gen.value == 0) == r.held_by.empty(); }
 
 bool offer_fits(const record& r) {
-  if (r.state != lease_state::offered) return r.deferred.empty();
+  if (r.state != lease_state::offered) return true;
   return r.ack_deadline == r.expires_at && !r.acquired_at && r.acked == ack_state::none &&
          r.kind == lease_kind::job && !r.cancel_requested_at;
+}
+
+/// Frames that overtook the ACK are judged right after the row that activates or closes the
+/// generation; while they wait, the generation has taken nothing yet.
+bool waiting_fits(const record& r) {
+  const bool untouched = r.renew_sequence.value == 0 && r.progress_sequence.value == 0 &&
+                         !r.cancel_acked_at && !r.reported;
+  return r.deferred.empty() || untouched;
 }
 
 bool authority_fits(const record& r) {
@@ -54,7 +62,8 @@ std::optional<std::string_view> broken_invariant(const record& r) {
   if (!counts_fit(r)) return "counts stay within their bounds";
   if (!holder_fits(r)) return "a granted lease has a holder, an ungranted one has none";
   if (!unproven_is_in_order(r)) return "unproven generations are ended ones, oldest first";
-  if (!offer_fits(r)) return "an offer has one deadline, and only an offer has deferred frames";
+  if (!offer_fits(r)) return "an offer has one deadline and nothing of an authority";
+  if (!waiting_fits(r)) return "frames wait only until their generation is active or closed";
   if (!authority_fits(r)) return "authority was ACKed, and ends by the cancel deadline";
   if (!cancel_is_remembered(r)) return "a cancel is never lost";
   if (!unresolved_has_a_cause(r)) return "an unresolved lease has something unproven";
