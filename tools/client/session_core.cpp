@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "leasehold/protocol/codec.hpp"
+#include "text.hpp"
+
 namespace leasehold::client {
 namespace {
 
@@ -100,15 +103,15 @@ void worker_session::core::sample_clock(local_time now, protocol::instant server
 // ---- the program
 // ---------------------------------------------------------------------------------
 
-void worker_session::core::progress(local_time now, const grant& what, std::string value) {
+void worker_session::core::progress(local_time now, const grant& what, const std::string& value) {
   const auto at = held_.find(what);
   if (at == held_.end() || at->second.stage != stage::active || at->second.cancel_known) return;
-  at->second.newest_progress = std::move(value);
+  at->second.newest_progress = clean_text(value, protocol::field_limits{}.value);
   tick_progress(now, what, at->second);
 }
 
 void worker_session::core::finish(local_time now, const grant& what, protocol::outcome how,
-                                  std::string detail, bool retryable) {
+                                  const std::string& detail, bool retryable) {
   const auto at = held_.find(what);
   if (at == held_.end() || !at->second.work_runs) return;
   auto& h = at->second;
@@ -124,7 +127,7 @@ void worker_session::core::finish(local_time now, const grant& what, protocol::o
     closing.what.ending = !hands_back      ? how
                           : h.cancel_known ? protocol::outcome::cancelled
                                            : protocol::outcome::failed;
-    closing.what.detail = std::move(detail);
+    closing.what.detail = clean_text(detail, protocol::field_limits{}.detail);
     closing.what.retryable =
         closing.what.ending == protocol::outcome::failed && (retryable || hands_back);
     end(now, what, h, std::move(closing));

@@ -20,8 +20,8 @@ class worker_session::core {
   void tick(local_time now);
   [[nodiscard]] std::optional<local_time> next_tick() const;
 
-  void progress(local_time now, const grant& what, std::string value);
-  void finish(local_time now, const grant& what, protocol::outcome how, std::string detail,
+  void progress(local_time now, const grant& what, const std::string& value);
+  void finish(local_time now, const grant& what, protocol::outcome how, const std::string& detail,
               bool retryable);
   void drain(local_time now);
   void goodbye(local_time now);

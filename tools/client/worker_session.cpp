@@ -54,12 +54,12 @@ void worker_session::receive(local_time now, const protocol::coordinator_frame& 
 void worker_session::tick(local_time now) { core_->tick(now); }
 std::optional<local_time> worker_session::next_tick() const { return core_->next_tick(); }
 
-void worker_session::progress(local_time now, const grant& what, std::string value) {
-  core_->progress(now, what, std::move(value));
+void worker_session::progress(local_time now, const grant& what, const std::string& value) {
+  core_->progress(now, what, value);
 }
 void worker_session::finish(local_time now, const grant& what, protocol::outcome how,
-                            std::string detail, bool retryable) {
-  core_->finish(now, what, how, std::move(detail), retryable);
+                            const std::string& detail, bool retryable) {
+  core_->finish(now, what, how, detail, retryable);
 }
 void worker_session::release(local_time now, const grant& what) {
   core_->finish(now, what, protocol::outcome::none, "handed back", true);

@@ -64,10 +64,12 @@ class worker_session {
   [[nodiscard]] std::optional<local_time> next_tick() const;
 
   // ---- the program. Calls about a grant that is over, or was never started, are passed over.
-  /// Tells how far the work is. Only the newest value that could not be sent yet is kept.
-  void progress(local_time now, const grant& what, std::string value);
-  /// The work has ended. Outcome `cancelled` without a cancel hands the grant back instead.
-  void finish(local_time now, const grant& what, protocol::outcome how, std::string detail,
+  /// Tells how far the work is; cut to 1 KiB of valid UTF-8. Only the newest value that could not
+  /// be sent yet is kept.
+  void progress(local_time now, const grant& what, const std::string& value);
+  /// The work has ended; the detail is cut to 4 KiB of valid UTF-8. Outcome `cancelled` without a
+  /// cancel hands the grant back instead.
+  void finish(local_time now, const grant& what, protocol::outcome how, const std::string& detail,
               bool retryable);
   /// The work has stopped and is handed back for somebody else.
   void release(local_time now, const grant& what);
