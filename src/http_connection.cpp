@@ -29,6 +29,12 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
+/// A field that goes on in the next line: the parser joins them, others do not.
+bool has_folded_line(std::string_view head) {
+  return head.find("\r\n ") != std::string_view::npos ||
+         head.find("\r\n\t") != std::string_view::npos;
+}
+
 /// Refusals of requests that the API never saw: the shape of its errors, without a reason of the
 /// protocol.
 http_response refusal(int status, std::string_view sentence) {
@@ -157,10 +163,12 @@ class http_connection final : public connection,
     while (buffer_.size() > 0 && (phase_ == phase::head || phase_ == phase::body)) {
       boost::system::error_code failed;
       const std::size_t used = parser_->put(buffer_.data(), failed);
+      const bool folded = phase_ == phase::head &&
+                          has_folded_line({static_cast<const char*>(buffer_.data().data()), used});
       buffer_.consume(used);
       if (phase_ == phase::head) head_bytes_ += used;
       if (failed == http::error::need_more) return;
-      if (failed) {
+      if (failed || folded) {
         refuse_unreadable(failed);
         return;
       }

@@ -63,6 +63,10 @@ std::optional<head_refused> check_target(std::string_view target) {
 }
 
 std::optional<head_refused> check_framing(const http_request& head, int minor_version) {
+  const std::string_view length = head.header("content-length");
+  if (length.find_first_not_of("0123456789") != std::string_view::npos) {
+    return head_refused{400, "Content-Length is one number of bytes."};
+  }
   const std::string_view coding = head.header("transfer-encoding");
   if (count_of(head, "transfer-encoding") == 0) return std::nullopt;
   if (minor_version < 1 || !equal_in_any_case(trimmed(coding), "chunked")) {

@@ -120,6 +120,12 @@ void listener::stop(protocol::close_code code, const std::string& why,
   on_each([](served& one) { one.host->handler.reset(); });
 }
 
+std::vector<std::int64_t> listener::connections_by_thread() const {
+  std::vector<std::int64_t> counts;
+  for (const served& one : threads_) counts.push_back(one.connections->load());
+  return counts;
+}
+
 void listener::accept() {
   served& to = least_busy();
   acceptor_->async_accept(

@@ -58,6 +58,7 @@ class listener {
 
   [[nodiscard]] const net_counters& counters() const noexcept { return *counters_; }
   [[nodiscard]] std::size_t connections() const { return admission_->connections(); }
+  [[nodiscard]] std::vector<std::int64_t> connections_by_thread() const;
 
  private:
   struct served {

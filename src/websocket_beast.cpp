@@ -72,7 +72,6 @@ void async_teardown(beast::role_type, beast_layer& layer, Then&& then) {
   asio::post(layer.get_executor(),
              beast::bind_front_handler(std::forward<Then>(then), boost::system::error_code{}));
 }
-void teardown(beast::role_type, beast_layer&, boost::system::error_code& failed) { failed = {}; }
 void beast_close_socket(beast_layer& layer) { layer.stream().close(); }
 
 class beast_socket final : public socket,
@@ -173,7 +172,7 @@ class beast_socket final : public socket,
                                                           websocket::stream_base::none(), false});
     websocket_.set_option(websocket::stream_base::decorator(
         [protocol = accepted_.subprotocol](websocket::response_type& answer) {
-          answer.erase(beast::http::field::server);
+          answer.set(beast::http::field::server, "leasehold");
           if (!protocol.empty()) {
             answer.set(beast::http::field::sec_websocket_protocol, protocol);
           }
