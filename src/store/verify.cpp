@@ -1,0 +1,336 @@
+#include "src/store/verify.hpp"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <utility>
+
+#include "leasehold/protocol/record_image.hpp"
+#include "src/store/batch_log.hpp"
+#include "src/store/schema.hpp"
+#include "src/store/sqlite_reader.hpp"
+
+namespace leasehold::storage {
+
+namespace {
+
+using actors::log_head;
+using actors::store_error;
+using actors::stored_batch;
+using protocol::row_number;
+using protocol::stored_row;
+
+constexpr std::size_t batches_at_once = 64;
+
+constexpr std::array<std::string_view, 6> not_in_a_store{
+    "a log that was cut at its end: keep what 'leasehold head' prints elsewhere and give it as "
+    "--head",
+    "a frame that left no row",
+    "a clock that was wrong: times are taken as they are stored",
+    "a chain that was written anew as a whole: --head shows that too",
+    "rules that are wrong in the same way here and in the coordinator",
+    "frames that a counted row stands for: only their number is there",
+};
+
+constexpr std::array<std::string_view, 5> not_in_lines{
+    "rows that were left out at the end of a lease, unless the jobs are compared (--jobs)",
+    "a lease of which no row is there",
+    "a row whose inputs were changed so that every later decision still follows: the hashes of the "
+    "store are not in the lines (--data reads them)",
+    "a clock that was wrong: times are taken as they are stored",
+    "rules that are wrong in the same way here and in the coordinator",
+};
+
+/// The payload of a job is large and never judged: while verifying, its hash stands for it.
+std::string digest_of(std::string_view body) {
+  std::string digest(32, '\0');
+  EVP_Digest(body.data(), body.size(), reinterpret_cast<unsigned char*>(digest.data()), nullptr,
+             EVP_sha256(), nullptr);
+  return digest;
+}
+
+/// What the checkpoint says about a lease, small enough to keep for every lease.
+struct checkpointed {
+  row_number last_row;
+  std::uint64_t check = 0;
+  bool met = false;
+};
+
+std::uint64_t check_of(const protocol::lease_key& key, const protocol::fold::lease_image& image) {
+  return record_check(key, protocol::encode_image(image));
+}
+
+/// Goes through one store, batch by batch.
+class store_verifier {
+ public:
+  store_verifier(sqlite_reader& from, store_facts facts, const verify_options& how)
+      : from_(from), facts_(std::move(facts)), how_(how), problems_(report_, how.most_problems) {}
+
+  actors::store_result<verify_report> run() {
+    report_.head_was_asked = how_.head.has_value();
+    if (auto fault = read_checkpoint()) return *fault;
+    if (auto fault = read_log()) return *fault;
+    for (const auto& missing : fold_.missing_rows()) problems_.add(missing);
+    report_records();
+    if (auto fault = compare_policies()) return *fault;
+    check_head();
+    report_.leases = static_cast<std::int64_t>(fold_.leases().size());
+    report_.policies = static_cast<std::int64_t>(policy_rows_.size());
+    std::stable_sort(report_.problems.begin(), report_.problems.end(),
+                     [](const auto& a, const auto& b) { return a.row < b.row; });
+    return report_;
+  }
+
+ private:
+  /// Records, their sums and the log's end as of one instant; the log is then read up to that end.
+  std::optional<store_error> read_checkpoint() {
+    transaction view(from_.database());
+    if (auto fault = view.begin_reading()) return fault;
+    auto facts = read_facts(from_.database());
+    if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
+    facts_ = std::get<store_facts>(facts);
+    auto head = read_head(from_.database(), facts_);
+    if (auto* fault = std::get_if<store_error>(&head)) return *fault;
+    end_ = std::get<log_head>(head);
+    std::int64_t count = 0;
+    std::uint64_t sum = 0;
+    auto fault = from_.each_record([&](const stored_record& r) {
+      ++count;
+      sum += r.check;
+      read_record(r);
+    });
+    if (count != facts_.record_count || sum != facts_.record_sum) {
+      problems_.add(facts_.checkpoint, "",
+                    "records of the checkpoint are missing, were added, or are of another time");
+    }
+    return fault;
+  }
+
+  void read_record(const stored_record& r) {
+    auto image = protocol::decode_image(r.image);
+    if (record_check(r.key, r.image) != r.check || !image || image->last_row != r.last_row) {
+      problems_.add(
+          r.last_row, "",
+          "the checkpoint's record of lease '" + r.key.lease.value + "' is not what was stored");
+      checkpoint_[r.key] = {r.last_row, 0, true};
+      return;
+    }
+    image->body = digest_of(image->body);
+    checkpoint_[r.key] = {r.last_row, check_of(r.key, *image), false};
+  }
+
+  std::optional<store_error> read_log() {
+    at_ = facts_.anchor;
+    note_head();
+    while (at_.last_row < end_.last_row) {
+      auto read = from_.batches_from({at_.last_row.value + 1}, batches_at_once);
+      if (auto* fault = std::get_if<store_error>(&read)) return *fault;
+      const auto& batches = std::get<std::vector<stored_batch>>(read);
+      if (batches.empty()) {
+        problems_.add({at_.last_row.value + 1}, "", "the row is not in the log");
+        break;
+      }
+      for (const stored_batch& each : batches) {
+        feed_batch(each);
+        if (at_.last_row >= end_.last_row) break;
+      }
+      if (how_.progress) how_.progress(at_.last_row.value, end_.last_row.value);
+    }
+    report_.head = at_;
+    return std::nullopt;
+  }
+
+  void feed_batch(const stored_batch& batch) {
+    if (auto broken = find_broken(at_, batch)) {
+      problems_.add(broken->row, "", std::move(broken->sentence));
+    }
+    const auto decoded = protocol::decode_rows(batch.rows, batch.first_row);
+    if (decoded.broken) problems_.add(*decoded.broken, "", "the row cannot be read");
+    for (const stored_row& r : decoded.rows) feed_row(r);
+    ++report_.batches;
+    at_ = {batch.last_row, batch.chain};
+    note_head();
+  }
+
+  void note_head() {
+    if (how_.head && how_.head->last_row == at_.last_row) chain_at_head_ = at_.chain;
+  }
+
+  void feed_row(const stored_row& r) {
+    ++report_.rows;
+    if (r.input.kind == protocol::event_kind::policy) policy_rows_.emplace(r.policy, r.row);
+    std::optional<protocol::fold::mismatch> wrong;
+    if (r.input.kind == protocol::event_kind::submit && !r.attachment.empty()) {
+      stored_row slim = r;
+      slim.attachment = digest_of(r.attachment);
+      wrong = fold_.feed(slim);
+    } else {
+      wrong = fold_.feed(r);
+    }
+    if (wrong) problems_.add(*wrong);
+    compare_record(r);
+  }
+
+  /// The record of the checkpoint is compared at the row that it is of.
+  void compare_record(const stored_row& r) {
+    const auto found = checkpoint_.find(r.key);
+    if (found == checkpoint_.end() || found->second.met || found->second.last_row != r.row) return;
+    found->second.met = true;
+    ++report_.records;
+    const auto* image = fold_.find(r.key);
+    if (image == nullptr) {
+      problems_.add(r.row, "", "the checkpoint has a record of a lease that nothing made known");
+      return;
+    }
+    auto rebuilt = *image;
+    // A record without a body has the hash of an empty one here and there.
+    if (rebuilt.body.empty()) rebuilt.body = digest_of({});
+    if (check_of(r.key, rebuilt) != found->second.check) name_difference(r, rebuilt);
+  }
+
+  void name_difference(const stored_row& r, const protocol::fold::lease_image& rebuilt) {
+    std::string column;
+    auto failed = from_.each_record([&](const stored_record& stored) {
+      if (stored.key != r.key) return;
+      if (const auto image = protocol::decode_image(stored.image)) {
+        column = protocol::first_difference(image->state, rebuilt.state);
+        if (column.empty() && image->policy != rebuilt.policy) column = "policy";
+        if (column.empty()) column = "attachment";
+      }
+    });
+    problems_.add(r.row, column,
+                  "the checkpoint's record of lease '" + r.key.lease.value +
+                      "' is not what its rows fold to");
+  }
+
+  void report_records() {
+    for (const auto& [key, record] : checkpoint_) {
+      if (record.met) continue;
+      problems_.add(record.last_row, "",
+                    "the checkpoint has a record of lease '" + key.lease.value +
+                        "' as of this row, which is no row of that lease");
+    }
+    for (const auto& [key, image] : fold_.leases()) {
+      if (image.last_row > facts_.checkpoint || checkpoint_.contains(key)) continue;
+      problems_.add(image.last_row, "",
+                    "the checkpoint has no record of lease '" + key.lease.value + "'");
+    }
+  }
+
+  std::optional<store_error> compare_policies() {
+    std::set<protocol::policy_id> there;
+    auto fault = from_.each_policy(
+        [&](protocol::policy_id id, const std::optional<protocol::policy>& chosen) {
+          there.insert(id);
+          const auto known = policy_rows_.find(id);
+          const row_number row = known == policy_rows_.end() ? row_number{} : known->second;
+          if (!chosen || protocol::id_of(*chosen) != id) {
+            problems_.add(row, "policy",
+                          "policy " + protocol::to_text(id) + " is not what this row made known");
+          } else if (known == policy_rows_.end()) {
+            problems_.add(row, "policy", "no row makes policy " + protocol::to_text(id) + " known");
+          }
+        });
+    for (const auto& [id, row] : policy_rows_) {
+      if (there.contains(id)) continue;
+      problems_.add(row, "policy",
+                    "policy " + protocol::to_text(id) + " of this row is not among the policies");
+    }
+    return fault;
+  }
+
+  void check_head() {
+    if (!how_.head) return;
+    const log_head& kept = *how_.head;
+    if (kept.last_row > at_.last_row) {
+      problems_.add({at_.last_row.value + 1}, "",
+                    "the row is not in the log, which was kept as far as row " +
+                        std::to_string(kept.last_row.value));
+    } else if (!chain_at_head_) {
+      problems_.add(kept.last_row, "",
+                    "no batch ends at this row, as it did when the head was kept");
+    } else if (*chain_at_head_ != kept.chain) {
+      problems_.add(kept.last_row, "", "the hash up to this row is not the one that was kept");
+    }
+  }
+
+  sqlite_reader& from_;
+  store_facts facts_;
+  const verify_options& how_;
+  verify_report report_;
+  problem_list problems_;
+  protocol::fold fold_;
+  log_head at_;
+  log_head end_;
+  std::optional<actors::chain_hash> chain_at_head_;
+  std::map<protocol::lease_key, checkpointed> checkpoint_;
+  std::map<protocol::policy_id, row_number> policy_rows_;
+};
+
+actors::store_result<connection> open_to_read(const std::filesystem::path& directory) {
+  const auto file = directory / database_name;
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    return store_error{store_error::kind::foreign,
+                       directory.string() + " holds no store: there is no " + file.string()};
+  }
+  return open_database(file, connection::access::read_only, std::nullopt);
+}
+
+}  // namespace
+
+std::span<const std::string_view> beyond_a_store() noexcept { return not_in_a_store; }
+std::span<const std::string_view> beyond_lines() noexcept { return not_in_lines; }
+
+void problem_list::add(row_number row, std::string column, std::string sentence) {
+  ++report_.problem_count;
+  if (report_.problems.size() < most_) {
+    report_.problems.push_back({row, std::move(column), std::move(sentence)});
+  }
+}
+
+void problem_list::add(const protocol::fold::mismatch& wrong) {
+  add(wrong.row, wrong.column, wrong.sentence);
+}
+
+actors::store_result<verify_report> verify_directory(const std::filesystem::path& directory,
+                                                     const verify_options& how) {
+  auto opened = open_to_read(directory);
+  if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
+  sqlite_reader reader(std::move(std::get<connection>(opened)));
+  auto facts = read_facts(reader.database());
+  if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
+  return store_verifier(reader, std::move(std::get<store_facts>(facts)), how).run();
+}
+
+actors::store_result<log_head> head_of_directory(const std::filesystem::path& directory) {
+  auto opened = open_to_read(directory);
+  if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
+  auto& db = std::get<connection>(opened);
+  auto facts = read_facts(db);
+  if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
+  return read_head(db, std::get<store_facts>(facts));
+}
+
+std::string to_text(const log_head& head) {
+  return std::to_string(head.last_row.value) + ":" + to_hex(head.chain);
+}
+
+std::optional<log_head> head_from_text(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  log_head head;
+  const char* end = text.data() + colon;
+  const auto read = std::from_chars(text.data(), end, head.last_row.value);
+  const auto chain = chain_from_hex(text.substr(colon + 1));
+  if (read.ec != std::errc{} || read.ptr != end || head.last_row.value < 0 || !chain) {
+    return std::nullopt;
+  }
+  head.chain = *chain;
+  return head;
+}
+
+}  // namespace leasehold::storage
