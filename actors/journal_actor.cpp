@@ -68,11 +68,13 @@ void journal_actor::done(commit_done& what) {
   if (const auto* durable = std::get_if<committed>(&what.result)) {
     last_row_ = durable->head.last_row;
     context_->counters->last_row.set(last_row_.value);
+    context_->counters->store_failing.set(0);
     for (const auto& [id, watch] : watches_) {
       context_->link->post(watch.thread, [hear = watch.on_rows, last = last_row_] { hear(last); });
     }
   } else {
     const auto& error = std::get<store_error>(what.result);
+    context_->counters->store_failing.set(1);
     if (error.what == store_error::kind::fatal) context_->on_fatal(error.sentence);
   }
   tell(*context_, what.back_to, journal_answer{what.buffer, std::move(what.result)});

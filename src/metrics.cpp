@@ -56,6 +56,8 @@ constexpr plain_metric plain_metrics[] = {
     {"leasehold_store_commits_total", "Durable commits", MetricType::Counter, &counters::commits},
     {"leasehold_store_commit_failures_total", "Commits that failed", MetricType::Counter,
      &counters::commit_failures},
+    {"leasehold_store_failing", "1 while the newest commit is one that failed", MetricType::Gauge,
+     &counters::store_failing},
     {"leasehold_store_rows_total", "Evidence rows made durable", MetricType::Counter,
      &counters::rows},
     {"leasehold_store_row_bytes_total", "Bytes of evidence rows", MetricType::Counter,
@@ -168,9 +170,42 @@ MetricFamily latency(const sources& from, std::string name, std::string help,
   return out;
 }
 
+struct net_metric {
+  const char* name;
+  const char* help;
+  MetricType type;
+  net_counters::count net_counters::*from;
+};
+
+constexpr net_metric net_metrics[] = {
+    {"leasehold_connections_accepted_total", "Connections accepted", MetricType::Counter,
+     &net_counters::connections_accepted},
+    {"leasehold_connections_refused_total", "Connections over a limit", MetricType::Counter,
+     &net_counters::connections_refused},
+    {"leasehold_connections", "Open connections", MetricType::Gauge,
+     &net_counters::connections_open},
+    {"leasehold_http_requests_total", "Requests read", MetricType::Counter,
+     &net_counters::requests},
+    {"leasehold_http_requests_refused_total", "Requests refused before their route was known",
+     MetricType::Counter, &net_counters::requests_refused},
+    {"leasehold_write_calls_total", "System calls that write to a peer", MetricType::Counter,
+     &net_counters::write_calls},
+    {"leasehold_received_bytes_total", "Bytes read from peers", MetricType::Counter,
+     &net_counters::bytes_read},
+    {"leasehold_sent_bytes_total", "Bytes sent to peers", MetricType::Counter,
+     &net_counters::bytes_sent},
+};
+
+void add_net(std::vector<MetricFamily>& to, const net_counters& from) {
+  for (const net_metric& metric : net_metrics) {
+    to.push_back(make_family(metric.name, metric.help, metric.type));
+    add(to.back(), (from.*metric.from).load(std::memory_order_relaxed));
+  }
+}
+
 }  // namespace
 
-std::string metrics_page(const sources& from, const log* lines) {
+std::string metrics_page(const sources& from, const log* lines, const net_counters* net) {
   std::vector<MetricFamily> all{judged(from), answered(from), refused(from), leases(from)};
   all.push_back(latency(from, "leasehold_store_commit_seconds",
                         "From the hand-over of a batch to its durable answer",
@@ -187,6 +222,7 @@ std::string metrics_page(const sources& from, const log* lines) {
                               MetricType::Counter));
     add(all.back(), lines->dropped());
   }
+  if (net != nullptr) add_net(all, *net);
   return prometheus::TextSerializer().Serialize(all);
 }
 

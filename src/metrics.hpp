@@ -7,12 +7,13 @@
 
 #include "leasehold/actors/counters.hpp"
 #include "src/logging.hpp"
+#include "src/net_limits.hpp"
 
 namespace leasehold::server {
 
 /// Adds up what the counters say now. Labels are words of the protocol, so their number is bounded.
-/// `lines`: whose dropped lines are told, or null.
+/// `lines`: whose dropped lines are told, or null; `net`: what the listener counted, or null.
 std::string metrics_page(const std::vector<std::shared_ptr<const actors::counters>>& from,
-                         const log* lines);
+                         const log* lines, const net_counters* net = nullptr);
 
 }  // namespace leasehold::server

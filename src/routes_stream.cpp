@@ -39,8 +39,9 @@ upgrade_answer upgrade_stream(const call_ptr& c) {
     return refused(c, reason::malformed,
                    "Offer the subprotocol leasehold.v1.protobuf or leasehold.v1.json.");
   }
+  // A store that takes no writes now is told by the answers; a worker may wait connected.
   const reason why = c->api->shared.unready();
-  if (why != reason::none) return refused(c, why);
+  if (why == reason::draining || why == reason::not_ready) return refused(c, why);
   const auto chosen = c->api->shared.chosen->current();
   auto place = c->api->shared.sessions->enter(c->who.tenant.value, chosen->sessions_per_tenant);
   if (place == nullptr) {

@@ -91,7 +91,7 @@ TEST_F(principals_test, APrincipalsFileOfOnesOwnIsNeverMade) {
 
 TEST_F(principals_test, AFileThatOthersMayReadIsRefused) {
   good<first_start>(prepare_directory(directory_, file(), false));
-  for (const mode_t open : {0640, 0604, 0620, 0660}) {
+  for (const mode_t open : {0640U, 0604U, 0620U, 0660U}) {
     ASSERT_EQ(chmod(file().c_str(), open), 0);
     auto read = read_principals(file());
     ASSERT_TRUE(std::holds_alternative<principals_fault>(read));

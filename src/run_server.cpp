@@ -1,0 +1,80 @@
+// The life of the process: signals in, exit code out. Signals are blocked in every thread and
+// waited for here.
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <iostream>
+#include <thread>
+
+#include "src/server.hpp"
+
+namespace leasehold::server {
+namespace {
+
+sigset_t our_signals() {
+  sigset_t out;
+  sigemptyset(&out);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&out, signal);
+  return out;
+}
+
+/// The next signal; 0 when none came within the time.
+int next_signal(long milliseconds) {
+  const sigset_t ours = our_signals();
+  const timespec limit{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+  const int got = sigtimedwait(&ours, nullptr, &limit);
+  return got < 0 ? 0 : got;
+}
+
+void prepare_process() {
+  const sigset_t ours = our_signals();
+  pthread_sigmask(SIG_BLOCK, &ours, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  // A core dump would hold tokens and payloads.
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+}
+
+/// Ends the process at a second signal while the first is being obeyed.
+class impatience {
+ public:
+  explicit impatience(server& what)
+      : watch_([&what](const std::stop_token& enough) {
+          while (!enough.stop_requested()) {
+            const int signal = next_signal(50);
+            if (signal == SIGTERM || signal == SIGINT) what.end_at_once(128 + signal);
+          }
+        }) {}
+
+ private:
+  std::jthread watch_;
+};
+
+void serve(server& what) {
+  int signal = 0;
+  while (signal != SIGTERM && signal != SIGINT) {
+    signal = next_signal(1000);
+    if (signal == SIGHUP) what.reload();
+  }
+  const impatience second(what);
+  what.drain();
+  while (!what.drained()) std::this_thread::sleep_for(std::chrono::milliseconds{20});
+  what.stop();
+}
+
+}  // namespace
+
+int run_server(invocation how) {
+  prepare_process();
+  auto started = server::start(std::move(how));
+  if (const auto* failed = std::get_if<start_failed>(&started)) {
+    std::cerr << "leaseholdd: " << failed->sentence << std::endl;
+    return EXIT_FAILURE;
+  }
+  serve(*std::get<std::unique_ptr<server>>(started));
+  return EXIT_SUCCESS;
+}
+
+}  // namespace leasehold::server
