@@ -58,29 +58,26 @@ class plain_or_tls {
                 : tcp_.async_write_some(from, std::forward<Token>(token));
   }
 
-  /// Beast closes by this name when a time limit of its own runs out.
+  // Beast finds these by their argument. A stream that ends is closed at once: the WebSocket's own
+  // close handshake has said everything before.
   friend void beast_close_socket(plain_or_tls& stream) {
     error_code ignored;
     stream.tcp_.socket().close(ignored);
+  }
+  friend void teardown(beast::role_type, plain_or_tls& stream, error_code& error) {
+    stream.tcp_.socket().close(error);
+  }
+  template <class Handler>
+  friend void async_teardown(beast::role_type, plain_or_tls& stream, Handler&& handler) {
+    beast_close_socket(stream);
+    asio::post(stream.get_executor(),
+               [done = std::forward<Handler>(handler)]() mutable { done(error_code{}); });
   }
 
  private:
   beast::tcp_stream tcp_;
   std::optional<asio::ssl::stream<beast::tcp_stream&>> tls_;
 };
-
-// Beast finds these by their argument. A stream that ends is closed at once: the WebSocket's own
-// close handshake has said everything before.
-void teardown(beast::role_type, plain_or_tls& stream, error_code& error) {
-  stream.tcp_layer().socket().close(error);
-}
-template <class Handler>
-void async_teardown(beast::role_type, plain_or_tls& stream, Handler&& handler) {
-  error_code error;
-  stream.tcp_layer().socket().close(error);
-  asio::post(stream.get_executor(),
-             [handler = std::forward<Handler>(handler)]() mutable { handler(error_code{}); });
-}
 
 using web_socket = websocket::stream<plain_or_tls, false>;
 
