@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <type_traits>
 
 namespace leasehold::protocol::tables {
 

@@ -1,6 +1,7 @@
 // A lease that is driven event by event, for the tests of single rules.
 #pragma once
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class rules_scene : public row_sink {
     chosen.max_clock_skew = duration{5};
     chosen.recovery_grace = duration{20};
   }
+
+  virtual ~rules_scene() = default;
 
   void on_row(const row& what, const record& after) override {
     rows.push_back({what.kind, what.at, what.state_before, after.state, what.answer, what.derived,
