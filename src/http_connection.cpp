@@ -130,7 +130,10 @@ class http_connection final : public connection,
   }
 
   void on_read(const boost::system::error_code& failed, std::size_t bytes) {
-    if (phase_ == phase::finished) return;
+    if (phase_ == phase::finished) {
+      stream_->read_ended(failed);
+      return;
+    }
     if (failed) {
       on_end(failed == asio::error::eof);
       return;
@@ -310,7 +313,7 @@ class http_connection final : public connection,
     timer_.cancel();
     const net_limits& limits = host_->limits;
     const bool to_send = stream_->queued_bytes() > 0;
-    stream_->finish(to_send ? limits.closing : std::chrono::milliseconds{0},
+    stream_->finish(to_send ? limits.closing : std::chrono::milliseconds{0}, reading_,
                     [self = shared_from_this()] { self->leave(); });
   }
 

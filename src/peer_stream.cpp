@@ -1,6 +1,7 @@
 #include "src/peer_stream.hpp"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <utility>
 
@@ -91,8 +92,10 @@ void peer_stream::fail() {
   if (failed) failed();
 }
 
-void peer_stream::finish(std::chrono::milliseconds limit, std::function<void()> done) {
+void peer_stream::finish(std::chrono::milliseconds limit, bool being_read,
+                         std::function<void()> done) {
   finished_ = std::move(done);
+  being_read_ = being_read;
   failed_ = [this] { end_finish(); };
   if (closed_) {
     boost::asio::post(socket_.get_executor(), [self = shared_from_this()] { self->end_finish(); });
@@ -105,21 +108,31 @@ void peer_stream::finish(std::chrono::milliseconds limit, std::function<void()> 
   when_drained([this] {
     boost::system::error_code ignored;
     socket_.shutdown(boost::asio::socket_base::shutdown_send, ignored);
-    discard();
+    shut_ = true;
+    if (peer_ended_) {
+      end_finish();
+    } else if (!being_read_) {
+      discard();
+    }
   });
 }
 
+void peer_stream::read_ended(const boost::system::error_code& failed) {
+  if (!finished_) return;
+  if (!failed) {
+    discard();
+    return;
+  }
+  peer_ended_ = true;
+  if (shut_ || failed != boost::asio::error::eof) end_finish();
+}
+
 void peer_stream::discard() {
+  being_read_ = true;
   discarded_.resize(4096);
-  socket_.async_read_some(
-      boost::asio::buffer(discarded_),
-      [self = shared_from_this()](const boost::system::error_code& ended, std::size_t) {
-        if (ended) {
-          self->end_finish();
-        } else {
-          self->discard();
-        }
-      });
+  socket_.async_read_some(boost::asio::buffer(discarded_),
+                          [self = shared_from_this()](const boost::system::error_code& failed,
+                                                      std::size_t) { self->read_ended(failed); });
 }
 
 void peer_stream::end_finish() {

@@ -49,8 +49,10 @@ class peer_stream : public std::enable_shared_from_this<peer_stream> {
 
   /// Sends what is queued, then ends the sending direction, waits for the peer to end its own and
   /// closes; after `limit` in any case. What the peer still sends is discarded: closing with unread
-  /// bytes would take the last answer from it. Then calls `done`, once.
-  void finish(std::chrono::milliseconds limit, std::function<void()> done);
+  /// bytes would take the last answer from it. Then calls `done`, once. `being_read`: a read is
+  /// under way, whose outcome the reader passes to read_ended.
+  void finish(std::chrono::milliseconds limit, bool being_read, std::function<void()> done);
+  void read_ended(const boost::system::error_code& failed);
   /// Closes now. Operations under way end with an error.
   void close();
 
@@ -78,6 +80,9 @@ class peer_stream : public std::enable_shared_from_this<peer_stream> {
   boost::asio::steady_timer finish_limit_;
   std::function<void()> finished_;
   std::string discarded_;
+  bool being_read_ = false;
+  bool shut_ = false;        // our direction has ended
+  bool peer_ended_ = false;  // the peer's has
 };
 
 }  // namespace leasehold::server

@@ -315,7 +315,8 @@ class beast_socket final : public socket,
   /// Arms the timer for the first thing that an open socket may be too slow with.
   void watch() {
     const net_limits& limits = host_->limits;
-    time_point due = last_byte_ + (pinged_for_ == last_byte_ ? limits.idle : limits.ping);
+    time_point due = last_byte_ + limits.ping;
+    if (pinged_for_ == last_byte_) due = std::min(last_byte_ + limits.idle, now() + limits.ping);
     if (pieces_ > 0) due = std::min(due, message_began_ + limits.assembly);
     arm(std::max(due, now() + least_wait));
   }
@@ -362,7 +363,7 @@ class beast_socket final : public socket,
     }
     state_ = state::ended;
     timer_.cancel();
-    stream_->finish(host_->limits.closing, [self = shared_from_this()] { self->leave(); });
+    stream_->finish(host_->limits.closing, false, [self = shared_from_this()] { self->leave(); });
   }
 
   void tell_closed() {

@@ -127,7 +127,7 @@ TEST(Listener, WhatIsNotHttpIsRefusedWith400AndClosed) {
       "GET / HTTP/1.1\nHost: h\n\n",
       "GET / HTTP/1.1\r\nHost : h\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nX: a\nb\r\n\r\n",
-      std::string{"GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n", 37},
+      std::string{"GET / HTTP/1.1\r\nHost: h\r\nX: a\0b\r\n\r\n", 35},
       "GET / HTTP/1.1\r\nHost: h\r\n folded: x\r\n\r\n",
       "GET / HTTP/1.1\r\nHost: h\r\nno colon\r\n\r\n",
       "GET http://other/ HTTP/1.1\r\nHost: h\r\n\r\n",
