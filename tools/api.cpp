@@ -77,6 +77,15 @@ std::string default_data_directory() {
   return home + "/leasehold";
 }
 
+std::string bearer_token(const command_line& line, std::string& fault) {
+  const auto path = token_path(line);
+  if (path.empty()) return "";
+  auto token = read_token(path);
+  if (!token)
+    fault = fmt::format("cannot read a token from {}: name its file with --token-file", path);
+  return token.value_or("");
+}
+
 exit_code complain(exit_code code, std::string_view sentence) {
   fmt::print(stderr, "leasehold: {}\n", sentence);
   return code;
@@ -94,15 +103,9 @@ exit_code api::open(const command_line& line, const std::function<exit_code(api&
   client_options options;
   options.where = *where;
   options.ca_file = line.ca_file;
-  if (const auto path = token_path(line); !path.empty()) {
-    auto token = read_token(path);
-    if (!token) {
-      return complain(
-          exit_code::forbidden,
-          fmt::format("cannot read a token from {}: name its file with --token-file", path));
-    }
-    options.token = std::move(*token);
-  }
+  std::string fault;
+  options.token = bearer_token(line, fault);
+  if (!fault.empty()) return complain(exit_code::forbidden, fault);
   api opened(line, std::move(options));
   return use(opened);
 }

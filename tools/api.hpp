@@ -22,6 +22,10 @@ exit_code complain(exit_code code, std::string_view sentence);
 /// XDG_DATA_HOME or ~/.local/share.
 std::string default_data_directory();
 
+/// The bearer token that calls go out with; empty: none is sent. Sets `fault` when its file cannot
+/// be read.
+std::string bearer_token(const command_line& line, std::string& fault);
+
 /// Reads and writes through one connection. Every call returns what `on_ok` returned, or has
 /// complained and returns the code that fits.
 class api {

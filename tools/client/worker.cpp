@@ -1,5 +1,6 @@
 #include "leasehold/client/worker.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <random>
 #include <string_view>
@@ -25,6 +26,14 @@ std::string random_hex() {
   return hex;
 }
 
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= protocol::field_limits{}.id &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  std::string_view("._:-").find(c) != std::string_view::npos;
+         });
+}
+
 std::optional<std::string> find_fault(const worker_options& options) {
   if (options.urls.empty()) return "no coordinator is named; give at least one URL";
   for (const auto& url : options.urls) {
@@ -35,6 +44,13 @@ std::optional<std::string> find_fault(const worker_options& options) {
   if (!options.on_job) return "nothing is there to run jobs; set on_job";
   std::int64_t slots = 0;
   for (const auto& queue : options.queues) {
+    if (!is_name(queue.queue)) {
+      return "queue '" + queue.queue + "': a name has 1 to 128 characters of A-Za-z0-9._:-";
+    }
+    for (const auto& [key, value] : queue.labels) {
+      if (!is_name(key))
+        return "label '" + key + "': a key has 1 to 128 characters of A-Za-z0-9._:-";
+    }
     if (queue.slots < 1) return "queue " + queue.queue + ": at least one slot is needed";
     slots += queue.slots;
   }
