@@ -6,8 +6,7 @@ namespace {
 
 using actors::store_error;
 
-/// How long a statement waits for another process that has the write lock.
-constexpr int busy_wait_ms = 5000;
+constexpr std::chrono::milliseconds default_lock_wait{5000};
 
 store_error::kind kind_of(int code) noexcept {
   switch (code) {
@@ -122,8 +121,12 @@ actors::store_result<connection> connection::open(const std::filesystem::path& f
   made.db_.reset(db);
   if (code != SQLITE_OK) return made.error(code, "opening");
   sqlite3_extended_result_codes(db, 1);
-  sqlite3_busy_timeout(db, busy_wait_ms);
+  made.wait_for_lock(default_lock_wait);
   return made;
+}
+
+void connection::wait_for_lock(std::chrono::milliseconds most) {
+  sqlite3_busy_timeout(db_.get(), static_cast<int>(most.count()));
 }
 
 std::optional<store_error> connection::execute(const char* sql, std::string_view doing) {

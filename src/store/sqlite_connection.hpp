@@ -4,6 +4,7 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -50,6 +51,8 @@ class connection {
  public:
   enum class access : std::uint8_t { read_only, read_write };
   static actors::store_result<connection> open(const std::filesystem::path& file, access how);
+  /// How long a statement waits for another process that has the write lock; 5 s when not set.
+  void wait_for_lock(std::chrono::milliseconds most);
 
   /// Runs statements that yield nothing of interest.
   std::optional<actors::store_error> execute(const char* sql, std::string_view doing);

@@ -205,6 +205,7 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
       open_database(how.directory / database_name, connection::access::read_write, how.shards);
   if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
   auto& db = std::get<connection>(opened);
+  db.wait_for_lock(how.lock_wait);
   auto facts = read_facts(db);
   if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
   auto head = read_head(db, std::get<store_facts>(facts));

@@ -1,6 +1,7 @@
 // The store port on SQLite (architecture.md 4).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -12,6 +13,8 @@ namespace leasehold::storage {
 struct sqlite_options {
   std::filesystem::path directory;  ///< made when it is missing, for its owner only
   std::int64_t shards = 64;         ///< of a new store; one that exists has its own
+  /// How long a commit waits for another process that writes before it is refused as busy.
+  std::chrono::milliseconds lock_wait{5000};
 };
 
 /// Takes the directory for life: a second coordinator is told `taken`. The writer's thread runs

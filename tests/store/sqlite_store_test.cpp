@@ -244,6 +244,8 @@ TEST_F(SqliteFaults, AfterAFailedFsyncNothingIsWrittenAnyMore) {
 }
 
 TEST_F(SqliteFaults, AnotherWriterIsWaitedForAndThenBusy) {
+  store.reset();
+  store = expect(storage::open_sqlite_store({directory.path(), 64, std::chrono::milliseconds(50)}));
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((directory.path() / storage::database_name).c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);

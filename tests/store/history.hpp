@@ -1,0 +1,54 @@
+// Histories of leases for tests of the store: random but seeded streams of events, decided by the
+// rules and written as a coordinator writes them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "leasehold/actors/store.hpp"
+#include "leasehold/protocol/rules.hpp"
+#include "tests/protocol/property_streams.hpp"
+
+namespace leasehold::tests {
+
+class history {
+ public:
+  history(actors::store& to, std::uint32_t seed) : to_(to), random_(seed) {}
+
+  /// Makes a lease known: a policy row and a submit row with a body.
+  void submit(const std::string& name);
+  /// So many random events over all leases, each in a group of its own or with the one before.
+  void wander(int events);
+  /// One event of one lease at a time at or after now.
+  void happen(const std::string& name, protocol::event what, std::int64_t after_ms = 1);
+  /// A job that goes as it should: offered, progress before the ACK, ACKed, renewed, still active.
+  void work(const std::string& name);
+  /// What a start does: deadlines, graces, what is still due.
+  void restart(std::int64_t after_ms);
+  /// The records as of now.
+  [[nodiscard]] std::map<protocol::lease_key, protocol::fold::lease_image> images() const;
+  [[nodiscard]] protocol::row_number last_row() const { return last_row_; }
+
+ private:
+  struct lease {
+    protocol::lease_key key;
+    protocol::policy chosen;
+    protocol::fold::lease_image image;
+  };
+
+  template <class Decide>
+  void write(lease& about, protocol::instant ingress, const Decide& decide);
+  choice random_choice();
+
+  actors::store& to_;
+  std::mt19937 random_;
+  std::map<std::string, lease> leases_;
+  protocol::instant now_{1'700'000'000'000};
+  protocol::row_number last_row_;
+  int policies_ = 0;
+};
+
+}  // namespace leasehold::tests
