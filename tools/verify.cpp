@@ -1,0 +1,187 @@
+// `leasehold verify`: every decision again, from what is stored or was exported.
+#include "tools/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "tools/api.hpp"
+#include "tools/terminal.hpp"
+
+namespace leasehold::tools {
+namespace {
+
+struct verify_options {
+  std::string data;
+  std::string lines;
+  std::string jobs;
+  std::string records;
+  std::string head;
+  std::size_t most = 20;
+};
+
+exit_code verify_data(const verify_options& chosen, bool as_json) {
+  storage::verify_options how;
+  how.most_problems = chosen.most;
+  if (!chosen.head.empty()) {
+    how.head = storage::head_from_text(chosen.head);
+    if (!how.head) {
+      return complain(exit_code::malformed,
+                      fmt::format("--head \"{}\" is not ROW:HASH as 'leasehold head' prints it",
+                                  printable(chosen.head)));
+    }
+  }
+  progress_bar bar("rows", 0);
+  how.progress = [&bar](std::int64_t done, std::int64_t all) {
+    bar.expect(all);
+    bar.show(done);
+  };
+  const auto result = storage::verify_directory(chosen.data, how);
+  bar.finish();
+  if (const auto* fault = std::get_if<actors::store_error>(&result)) return complain_about(*fault);
+  return print_verdict(std::get<storage::verify_report>(result), storage::beyond_a_store(),
+                       as_json);
+}
+
+/// Hands on each line of a file, or of standard input for "-". False: the file cannot be read.
+bool each_line(const std::string& path, const std::function<void(const std::string&)>& use) {
+  std::ifstream file;
+  if (path != "-") file.open(path);
+  std::istream& in = path == "-" ? std::cin : file;
+  if (!in) return false;
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty()) use(line);
+  }
+  return !in.bad();
+}
+
+exit_code unreadable(const std::string& path) {
+  return complain(exit_code::malformed, fmt::format("{} cannot be read", printable(path)));
+}
+
+/// Compares each job of a file, one JSON object a line, as `leasehold jobs --json` writes them.
+exit_code compare_jobs(const std::string& path, storage::line_verifier& verifier) {
+  std::int64_t number = 0;
+  std::int64_t malformed = 0;
+  const bool read = each_line(path, [&](const std::string& line) {
+    ++number;
+    boost::system::error_code failed;
+    const auto job = boost::json::parse(line, failed);
+    if (!failed && job.is_object()) return verifier.compare_job(job.get_object());
+    if (malformed == 0) malformed = number;
+  });
+  if (!read) return unreadable(path);
+  if (malformed == 0) return exit_code::ok;
+  return complain(exit_code::malformed,
+                  fmt::format("{}: line {} is not a JSON object", printable(path), malformed));
+}
+
+/// Writes every record that was rebuilt, one JSON object a line.
+exit_code write_records(const std::string& path, const storage::line_verifier& verifier) {
+  std::ofstream file(path);
+  for (const auto& [key, image] : verifier.records()) {
+    auto record = storage::record_json(image.state);
+    record["tenant"] = key.tenant.value;
+    record["row"] = image.last_row.value;
+    file << boost::json::serialize(record) << '\n';
+  }
+  file.flush();
+  if (file) return exit_code::ok;
+  return complain(exit_code::broken, fmt::format("{} cannot be written", printable(path)));
+}
+
+exit_code conclude(const verify_options& chosen, storage::line_verifier& verifier, bool as_json) {
+  if (!chosen.jobs.empty()) {
+    const auto compared = compare_jobs(chosen.jobs, verifier);
+    if (compared != exit_code::ok) return compared;
+  }
+  if (!chosen.records.empty()) {
+    const auto written = write_records(chosen.records, verifier);
+    if (written != exit_code::ok) return written;
+  }
+  return print_verdict(verifier.finish(), storage::beyond_lines(), as_json);
+}
+
+exit_code verify_lines(const verify_options& chosen, bool as_json) {
+  storage::line_verifier verifier(chosen.most);
+  if (!each_line(chosen.lines, [&](const std::string& line) { verifier.feed(line); })) {
+    return unreadable(chosen.lines);
+  }
+  return conclude(chosen, verifier, as_json);
+}
+
+/// Reads the evidence of a running coordinator page by page, as far as it went at the beginning.
+exit_code verify_url(const verify_options& chosen, const command_line& line) {
+  return api::open(line, [&](api& coordinator) {
+    std::int64_t end = 0;
+    const auto asked = coordinator.get("/v1/head", [&](const boost::json::object& head) {
+      end = number_in(head, "row");
+      return exit_code::ok;
+    });
+    if (asked != exit_code::ok) return asked;
+    storage::line_verifier verifier(chosen.most);
+    progress_bar bar("rows", end);
+    std::int64_t from = 1;
+    while (from <= end) {
+      std::int64_t next = 0;
+      const auto read = coordinator.page(
+          fmt::format("/v1/evidence?from={}", from),
+          [&](std::string_view text) {
+            verifier.feed(text);
+            return true;
+          },
+          next);
+      if (read != exit_code::ok) return read;
+      if (next <= from) break;
+      from = next;
+      bar.show(from - 1);
+    }
+    bar.finish();
+    return conclude(chosen, verifier, line.json);
+  });
+}
+
+exit_code verify(const verify_options& chosen, const command_line& line) {
+  if (!chosen.data.empty()) return verify_data(chosen, line.json);
+  if (!chosen.lines.empty()) return verify_lines(chosen, line.json);
+  return verify_url(chosen, line);
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, command_line& line) {
+  auto chosen = std::make_shared<verify_options>();
+  auto* command = app.add_subcommand("verify", "Prove every decision again from the evidence");
+  auto* data = command->add_option("--data", chosen->data,
+                                   "Read this data directory, also while leaseholdd runs");
+  auto* lines = command->add_option("--lines", chosen->lines,
+                                    "Read exported JSON lines from this file, or - for stdin");
+  data->excludes(lines);
+  command->add_option("--head", chosen->head, "ROW:HASH that the log must extend")->needs(data);
+  command
+      ->add_option("--jobs", chosen->jobs,
+                   "Compare the records rebuilt from lines with these jobs (JSON lines)")
+      ->excludes(data);
+  command->add_option("--records", chosen->records, "Write the records rebuilt from lines here")
+      ->excludes(data);
+  command->add_option("--most", chosen->most, "Show at most so many problems")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  command->footer(
+      "Without --data and --lines the evidence of the coordinator at --url is read.\n"
+      "Exit codes: 0 proven, 1 something does not follow, 2 wrong usage or no store, 6 it cannot "
+      "be "
+      "read.\n"
+      "Examples:\n"
+      "  leasehold verify --data /var/lib/leasehold --head \"$(cat head.kept)\"\n"
+      "  leasehold verify --lines rows.jsonl --jobs jobs.jsonl");
+  command->callback([&line, chosen] { line.result = verify(*chosen, line); });
+}
+
+}  // namespace leasehold::tools
