@@ -155,7 +155,8 @@ void connection_actor::withdraw(const protocol::offer& offer) {
   operation.ingress = context_->clock->now();
   operation.what.kind = protocol::event_kind::withdraw;
   operation.what.lease = offer.standing.lease;
-  tell(*context_, context_->shards[context_->thread_of(operation.key)], std::move(operation));
+  const auto& to = context_->shard_for(operation.key);
+  tell(*context_, to, std::move(operation));
 }
 
 void connection_actor::answered(std::int64_t frames) {

@@ -272,7 +272,7 @@ void queue_actor::offer(job& j, session& to) {
   operation.what.lease = j.what.key.lease;
   operation.what.job = protocol::job_id{j.what.key.lease.value};
   operation.what.from = to.ref->holder;
-  tell(*context_, context_->shards[context_->thread_of(j.what.key)], std::move(operation));
+  tell(*context_, context_->shard_for(j.what.key), std::move(operation));
 }
 
 void queue_actor::cancel_late(const job& j) {
@@ -284,7 +284,7 @@ void queue_actor::cancel_late(const job& j) {
   const auto key = j.what.key;
   unplace(j);
   jobs_.erase(key);
-  tell(*context_, context_->shards[context_->thread_of(key)], std::move(operation));
+  tell(*context_, context_->shard_for(key), std::move(operation));
 }
 
 queue_view queue_actor::view() const {

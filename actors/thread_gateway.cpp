@@ -94,7 +94,8 @@ void thread_gateway::submit(submit_request what, std::function<void(answer)> rep
   operation.reply = std::move(reply);
   operation.reply_thread = context_->thread;
   operation.may_create = true;
-  tell(*context_, context_->shards[context_->thread_of(operation.key)], std::move(operation));
+  const auto& to = context_->shard_for(operation.key);
+  tell(*context_, to, std::move(operation));
 }
 
 void thread_gateway::operate(protocol::lease_key key, protocol::event what,
@@ -106,14 +107,15 @@ void thread_gateway::operate(protocol::lease_key key, protocol::event what,
   operation.what.lease = operation.key.lease;
   operation.reply = std::move(reply);
   operation.reply_thread = context_->thread;
-  tell(*context_, context_->shards[context_->thread_of(operation.key)], std::move(operation));
+  const auto& to = context_->shard_for(operation.key);
+  tell(*context_, to, std::move(operation));
 }
 
 // ---- queries
 
 void thread_gateway::ask_shard(const protocol::lease_key& key,
                                std::function<void(shard_actor&)> ask) const {
-  tell(*context_, context_->shards[context_->thread_of(key)], shard_query{std::move(ask)});
+  tell(*context_, context_->shard_for(key), shard_query{std::move(ask)});
 }
 
 void thread_gateway::find_job(protocol::lease_key key,

@@ -1,4 +1,5 @@
-// The life of a job through the actors: submit, offer, ACK, work, end; and what may go wrong on the way.
+// The life of a job through the actors: submit, offer, ACK, work, end; and what may go wrong on the
+// way.
 #include <gtest/gtest.h>
 
 #include "support/coordinator_rig.hpp"

@@ -22,7 +22,9 @@ namespace leasehold::tests {
 class manual_clock final : public actors::clock {
  public:
   [[nodiscard]] protocol::instant now() const override { return now_; }
-  [[nodiscard]] actors::clock_anchor anchor() const override { return {"boot", now_.ms, now_.ms, now_}; }
+  [[nodiscard]] actors::clock_anchor anchor() const override {
+    return {"boot", now_.ms, now_.ms, now_};
+  }
   void set(protocol::instant to) { now_ = to; }
 
  private:
@@ -53,10 +55,13 @@ class manual_timer final : public actors::timer {
   std::function<void()> due_;
 };
 
-/// Everything of one thread: what is posted runs at once.
+/// Everything of one thread: what is posted runs at once, or never while `lost` is set.
 class inline_link final : public actors::shard_link {
  public:
-  void post(std::size_t, std::function<void()> what) override { what(); }
+  void post(std::size_t, std::function<void()> what) override {
+    if (!lost) what();
+  }
+  bool lost = false;
 };
 
 /// A worker's end of a session, in memory: keeps what it was sent.
@@ -105,7 +110,7 @@ class coordinator_rig {
     how.actors = std::move(options);
     how.store = store;
     how.clock = clock;
-    how.link = std::make_shared<inline_link>();
+    how.link = link;
     how.counters = counters;
     how.threads.push_back({&system_, timer});
     how.make_id = [this] { return "job-" + std::to_string(++made_ids_); };
@@ -153,6 +158,7 @@ class coordinator_rig {
   std::shared_ptr<memory_store> store;
   std::shared_ptr<manual_clock> clock;
   std::shared_ptr<manual_timer> timer = std::make_shared<manual_timer>();
+  std::shared_ptr<inline_link> link = std::make_shared<inline_link>();
   std::shared_ptr<actors::counters> counters = std::make_shared<actors::counters>();
   std::unique_ptr<actors::coordinator> coordinator;
   std::optional<actors::store_error> start_error;
@@ -175,6 +181,7 @@ class rig_worker {
     who_.tenant = protocol::tenant_id{"t"};
     who_.roles = {actors::role::worker};
     who_.queues = {"*"};
+    who_.max_leases = 1'000'000;
     while (incarnation_.size() < 32) incarnation_ += incarnation_digit;
     connect();
   }
@@ -248,7 +255,9 @@ class rig_worker {
     f.what.ending = how;
     return tell(std::move(f));
   }
-  [[nodiscard]] protocol::holder holder() const { return protocol::holder{who_.name + "/" + incarnation_}; }
+  [[nodiscard]] protocol::holder holder() const {
+    return protocol::holder{who_.name + "/" + incarnation_};
+  }
 
   std::shared_ptr<memory_session> session;
   actors::session_id epoch = 0;
@@ -263,7 +272,8 @@ class rig_worker {
 };
 
 /// Submits a job to the rig and yields the answer.
-inline actors::answer submit(coordinator_rig& rig, const std::string& id, actors::job_spec spec = {}) {
+inline actors::answer submit(coordinator_rig& rig, const std::string& id,
+                             actors::job_spec spec = {}) {
   if (spec.queue.empty()) spec.queue = "q";
   actors::answer said;
   rig.gateway().submit({protocol::tenant_id{"t"}, protocol::job_id{id}, std::move(spec)},

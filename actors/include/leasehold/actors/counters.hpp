@@ -76,7 +76,7 @@ struct counters {
   // ---- store
   tally commits;
   tally commit_failures;
-  tally store_failing;         ///< gauge: 1 while the newest commit is one that failed
+  tally store_failing;  ///< gauge: 1 while the newest commit is one that failed
   tally rows;
   tally row_bytes;
   latency_tally commit_time;  ///< from the hand-over to the durable answer

@@ -1,6 +1,6 @@
 // The way into the coordinator from outside its actors: what sessions and the HTTP API call. One
-// gateway per thread; its calls are made on that thread and their replies come back on it, after the
-// commit that makes them true. No call blocks or throws.
+// gateway per thread; its calls are made on that thread and their replies come back on it, after
+// the commit that makes them true. No call blocks or throws.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ struct principal {
   std::vector<role> roles;
   std::vector<std::string> queues;  ///< that it may use; "*" for all
   std::vector<std::string> programs;
-  std::int64_t max_leases = 10000;      ///< held at once over all its sessions
-  std::int64_t requests_per_second = 0; ///< 0: no limit
+  std::int64_t max_leases = 10000;       ///< held at once over all its sessions
+  std::int64_t requests_per_second = 0;  ///< 0: no limit
 
   [[nodiscard]] bool has(role wanted) const;
   [[nodiscard]] bool may_use_queue(std::string_view queue) const;
@@ -57,7 +57,7 @@ struct answer {
   protocol::reason reason = protocol::reason::none;
   std::optional<job_view> job;  ///< where the caller may see it
   protocol::duration retry_after;
-  bool created = false;         ///< a new job: 201
+  bool created = false;  ///< a new job: 201
 };
 
 struct submit_request {
@@ -104,7 +104,8 @@ struct queue_view {
 /// Why a job is not offered now, in one word and one sentence.
 struct why_view {
   job_view job;
-  std::string word;      ///< settled, held, not_before, backoff, frozen, unresolved, no_worker, no_matching_labels, no_credit, queue_limit, behind
+  std::string word;  ///< settled, held, not_before, backoff, frozen, unresolved, no_worker,
+                     ///< no_matching_labels, no_credit, queue_limit, behind
   std::string sentence;
 };
 
@@ -115,7 +116,8 @@ class gateway {
   // ---- worker sessions
   virtual session_id open_session(const principal& who, std::shared_ptr<outbound> sink) = 0;
   /// All frames of one message, with the one stamp of its ingress.
-  virtual void deliver(session_id session, protocol::decoded_message<protocol::worker_frame> message,
+  virtual void deliver(session_id session,
+                       protocol::decoded_message<protocol::worker_frame> message,
                        protocol::instant ingress) = 0;
   virtual void close_session(session_id session) = 0;
 
@@ -126,18 +128,21 @@ class gateway {
                        std::function<void(answer)> reply) = 0;
 
   // ---- queries; nothing when unknown in that tenant
-  virtual void find_job(protocol::lease_key key, std::function<void(std::optional<job_view>)> reply) = 0;
+  virtual void find_job(protocol::lease_key key,
+                        std::function<void(std::optional<job_view>)> reply) = 0;
   /// As find_job, but only once the job is settled or `until` has come.
   virtual void await_settled(protocol::lease_key key, protocol::instant until,
                              std::function<void(std::optional<job_view>)> reply) = 0;
   virtual void list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
                          std::function<void(job_page)> reply) = 0;
   virtual void why(protocol::lease_key key, std::function<void(std::optional<why_view>)> reply) = 0;
-  virtual void workers(protocol::tenant_id tenant, std::function<void(std::vector<worker_view>)> reply) = 0;
-  virtual void queues(protocol::tenant_id tenant, std::function<void(std::vector<queue_view>)> reply) = 0;
+  virtual void workers(protocol::tenant_id tenant,
+                       std::function<void(std::vector<worker_view>)> reply) = 0;
+  virtual void queues(protocol::tenant_id tenant,
+                      std::function<void(std::vector<queue_view>)> reply) = 0;
 
-  // ---- committed rows, live. `on_rows` hears of new durable rows up to `last`; it reads them from the
-  // store itself, at its own pace (http_api's event reader).
+  // ---- committed rows, live. `on_rows` hears of new durable rows up to `last`; it reads them from
+  // the store itself, at its own pace (http_api's event reader).
   virtual std::int64_t watch(std::function<void(protocol::row_number last)> on_rows) = 0;
   virtual void unwatch(std::int64_t watch) = 0;
 

@@ -18,20 +18,20 @@ struct job_spec {
   std::string queue;
   std::string payload;  ///< at most 64 KiB; shown to the job's client and its worker only
   protocol::labels labels;
-  std::int64_t priority = 0;  ///< higher first; -1000 to 1000
+  std::int64_t priority = 0;     ///< higher first; -1000 to 1000
   protocol::instant not_before;  ///< 0: at once
   protocol::instant not_after;   ///< 0: no end; past it the job is cancelled instead of offered
   protocol::policy policy;
   protocol::request_id request;
-  std::string trace_id;     ///< W3C traceparent, or empty
+  std::string trace_id;  ///< W3C traceparent, or empty
   protocol::job_id redrive_of;
-  std::string submitted_by; ///< the principal's name
+  std::string submitted_by;  ///< the principal's name
   protocol::instant submitted_at;
   friend bool operator==(const job_spec&, const job_spec&) = default;
 };
 
-/// Bytes of a job_spec as attached to its submit row (without the policy, which is a row of its own),
-/// and back. Nothing when they cannot be read.
+/// Bytes of a job_spec as attached to its submit row (without the policy, which is a row of its
+/// own), and back. Nothing when they cannot be read.
 std::string encode_job(const job_spec& spec);
 std::optional<job_spec> decode_job(std::string_view bytes);
 

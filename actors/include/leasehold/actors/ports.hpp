@@ -91,6 +91,10 @@ struct thread_context {
 
   /// Which thread serves a lease: its store shard (64 of them) modulo the threads.
   [[nodiscard]] std::size_t thread_of(const protocol::lease_key& key) const;
+  /// The shard actor that serves a lease.
+  [[nodiscard]] const place& shard_for(const protocol::lease_key& key) const {
+    return shards[thread_of(key)];
+  }
   /// Which thread a queue lives on.
   [[nodiscard]] std::size_t thread_of_queue(const protocol::tenant_id& tenant,
                                             const std::string& queue) const;

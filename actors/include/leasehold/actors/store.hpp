@@ -1,5 +1,5 @@
-// The store port: what the actors ask of a database. SQLite and PostgreSQL implement it in src/store;
-// both pass one conformance suite.
+// The store port: what the actors ask of a database. SQLite and PostgreSQL implement it in
+// src/store; both pass one conformance suite.
 #pragma once
 
 #include <array>
@@ -84,7 +84,8 @@ struct checkpoint_entry {
   protocol::fold::lease_image image;
 };
 
-/// A bounded slice of the checkpoint: records as of `upto`, which becomes durable with the last slice.
+/// A bounded slice of the checkpoint: records as of `upto`, which becomes durable with the last
+/// slice.
 struct checkpoint_slice {
   std::vector<checkpoint_entry> changed;
   std::vector<protocol::lease_key> forgotten;
@@ -97,7 +98,7 @@ struct recovered_head {
   log_head head;
   protocol::row_number checkpoint;  ///< records are as of this row
   std::optional<clock_anchor> anchor;
-  std::string store_id;             ///< 32 hex digits, made with the store
+  std::string store_id;  ///< 32 hex digits, made with the store
   std::int64_t shards = 64;
 };
 
@@ -105,15 +106,16 @@ class store {
  public:
   virtual ~store() = default;
 
-  /// Reads policies and records of the checkpoint, then the batches after it, in order. Called once,
-  /// before anything else, on the caller's thread. A broken chain or row is an error that names it.
+  /// Reads policies and records of the checkpoint, then the batches after it, in order. Called
+  /// once, before anything else, on the caller's thread. A broken chain or row is an error that
+  /// names it.
   virtual store_result<recovered_head> recover(
       const std::function<void(checkpoint_entry&&)>& on_record,
       const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
       const std::function<void(stored_batch&&)>& on_batch) = 0;
 
-  /// Makes a batch durable on the store's own writer thread, then calls `done` there. Batches become
-  /// durable in the order of the calls. After a failure nothing of the batch is in the log.
+  /// Makes a batch durable on the store's own writer thread, then calls `done` there. Batches
+  /// become durable in the order of the calls. After a failure nothing of the batch is in the log.
   virtual void commit(batch what, std::function<void(store_result<committed>)> done) = 0;
 
   /// Writes a slice of the checkpoint when no commit waits; `done` on the writer thread.
