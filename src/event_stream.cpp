@@ -186,6 +186,7 @@ upgrade_answer upgrade_events(const call_ptr& c) {
   upgrade_accepted out;
   out.message_limit = 1024;
   out.outbound_limit = 1 << 20;
+  out.text = true;
   out.start = [c, wanted = std::move(wanted), from](std::shared_ptr<socket> on) {
     auto made = std::make_shared<event_stream>(*c, wanted, from);
     made->start(std::move(on));

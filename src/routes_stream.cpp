@@ -52,6 +52,7 @@ upgrade_answer upgrade_stream(const call_ptr& c) {
                                                      : protocol::subprotocol_protobuf;
   out.message_limit = static_cast<std::size_t>(chosen->message_bytes);
   out.outbound_limit = static_cast<std::size_t>(chosen->outbound_bytes);
+  out.text = *how == protocol::encoding::json;
   out.start = [c, how = *how, place = std::move(place)](std::shared_ptr<socket> on) {
     auto made = std::make_shared<session>(*c, how, place);
     made->start(std::move(on));
