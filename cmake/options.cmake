@@ -34,6 +34,8 @@ endif()
 add_library(leasehold_warnings INTERFACE)
 target_compile_options(leasehold_warnings INTERFACE
   -Wall -Wextra -Wno-missing-field-initializers -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+  # GCC 12 warns wrongly about concatenations of std::string (GCC bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
   $<$<BOOL:${LEASEHOLD_WERROR}>:-Werror>)
 
 # Makes a target one of ours: warnings on, and an alias under leasehold::.
