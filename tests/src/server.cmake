@@ -2,5 +2,7 @@
 if(TARGET leasehold_server)
   leasehold_test(options_test unit options_test.cpp LIBS leasehold_server)
   leasehold_test(principals_test unit principals_test.cpp LIBS leasehold_server)
-  leasehold_test(http_api_test unit http_api_test.cpp http_jobs_test.cpp LIBS leasehold_server)
+  leasehold_test(logging_test unit logging_test.cpp metrics_test.cpp LIBS leasehold_server)
+  leasehold_test(http_api_test unit http_api_test.cpp http_jobs_test.cpp http_evidence_test.cpp
+    session_test.cpp LIBS leasehold_server)
 endif()
