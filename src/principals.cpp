@@ -64,7 +64,7 @@ class reader {
   void refuse(const toml::node& node, const std::string& what) {
     if (fault) return;
     fault = principals_fault{name_ + ", line " + std::to_string(node.source().begin.line) + ": " +
-                             what + "."};
+                             what + (what.ends_with('?') ? "" : ".")};
   }
 
   void read_entry(const toml::table& entry) {
