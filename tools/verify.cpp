@@ -37,13 +37,13 @@ exit_code verify_data(const verify_options& chosen, bool as_json) {
                                   printable(chosen.head)));
     }
   }
-  progress_bar bar("rows", 0);
+  std::optional<progress_bar> bar;
   how.progress = [&bar](std::int64_t done, std::int64_t all) {
-    bar.expect(all);
-    bar.show(done);
+    if (!bar) bar.emplace("rows", all);
+    bar->show(done);
   };
   const auto result = storage::verify_directory(chosen.data, how);
-  bar.finish();
+  bar.reset();
   if (const auto* fault = std::get_if<actors::store_error>(&result)) return complain_about(*fault);
   return print_verdict(std::get<storage::verify_report>(result), storage::beyond_a_store(),
                        as_json);
