@@ -114,6 +114,8 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
+void child_process::adopt_orphans() noexcept { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+
 std::unique_ptr<child_process> child_process::start(const child_command& command) {
   pipe_ends input, output, messages, fault;
   if (!make_pipe(input) || !make_pipe(output) || !make_pipe(messages) || !make_pipe(fault)) {
@@ -165,7 +167,10 @@ int child_process::collect() noexcept {
   int status = 0;
   while (waitpid(leader_, &status, 0) < 0 && errno == EINTR) {
   }
-  for (int waited = 0; waited < group_patience_ms && kill(-leader_, 0) == 0; waited += 2) {
+  for (int waited = 0; waited < group_patience_ms; waited += 2) {
+    while (waitpid(-leader_, nullptr, WNOHANG) > 0) {
+    }
+    if (kill(-leader_, 0) != 0) break;
     poll(nullptr, 0, 2);
   }
   return status;

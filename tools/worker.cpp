@@ -284,6 +284,7 @@ exit_code running_worker::run() {
   const auto both = stop_signals();
   pthread_sigmask(SIG_BLOCK, &both, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  child_process::adopt_orphans();
   plan_.options.on_job = [this](const client::job& job) { work(job); };
   plan_.options.on_event = [this](const worker_event& event) { hear(event); };
   if (plan_.options.chaos) speaker_.say("chaos", "", client::to_text(*plan_.options.chaos));
