@@ -23,7 +23,8 @@ namespace {
 constexpr std::string_view variable_prefix = "LEASEHOLD_";
 
 /// Variables of this prefix that belong to the `leasehold` program and to the jobs it runs.
-constexpr std::array<std::string_view, 4> foreign_variables{"URL", "TOKEN", "TOKEN_FILE", "CONFIG"};
+constexpr std::array<std::string_view, 5> foreign_variables{"URL", "TOKEN", "TOKEN_FILE", "CA_FILE",
+                                                            "CONFIG"};
 
 /// "log.level" as a variable ("LOG_LEVEL") or a flag ("log-level").
 std::string spelled(std::string_view name, char separator, bool upper) {
