@@ -306,13 +306,17 @@ void add_worker(CLI::App& app, command_line& line) {
   auto* command = app.add_subcommand("worker", "Take jobs and run a command for each");
   command->footer(std::string(footer));
   command->add_option("--queue", chosen->queues, "QUEUE or QUEUE:SLOTS; may be repeated")
+      ->allow_extra_args(false)  // else it would take the "--" before the command for its end
       ->required();
   command->add_option("--slots", chosen->slots, "Jobs at once of a queue without :SLOTS")
       ->check(CLI::Range(std::int64_t{1}, client::most_slots))
       ->capture_default_str();
-  command->add_option("--label", chosen->labels, "KEY=VALUE that this worker has; may be repeated");
-  command->add_option("--also-url", chosen->more_urls,
-                      "Another address of the coordinator; may be repeated");
+  command->add_option("--label", chosen->labels, "KEY=VALUE that this worker has; may be repeated")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--also-url", chosen->more_urls,
+                   "Another address of the coordinator; may be repeated")
+      ->allow_extra_args(false);
   command->add_option("--chaos", chosen->chaos,
                       "Faults between this worker and its socket: reorder=P,dup=P,drop=P,"
                       "delay=MIN..MAXms,seed=N");

@@ -426,6 +426,34 @@ TEST_F(session_test, RetryAfterIsHonoured) {
   EXPECT_EQ(bench.sent_of(event_kind::result).size(), 2U);
 }
 
+TEST_F(session_test, AResultWhoseTimestampIsRefusedIsStampedAnewOnce) {
+  bench.connect();
+  const auto job = bench.start("L");
+  bench.swallow = is<protocol::frame_verdict>();
+  bench.finish(job);
+  const auto refuse_last = [&] {
+    const auto id = bench.sent_of(event_kind::result).back().what.frame_id;
+    bench.session.receive(
+        bench.now, {.frame_id = 72,
+                    .body = protocol::frame_verdict{.answers = id,
+                                                    .epoch = 1,
+                                                    .decision = protocol::decision::rejected,
+                                                    .reason = reason::timestamp_in_future,
+                                                    .outcome = protocol::reason_class::permanent,
+                                                    .retry_after = {},
+                                                    .standing = {}}});
+    bench.settle();
+  };
+  bench.now.ms += 10;
+  refuse_last();
+  const auto results = bench.sent_of(event_kind::result);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_EQ(results[1].what.sent_at.ms, results[0].what.sent_at.ms + 10);
+  refuse_last();
+  EXPECT_EQ(bench.sent_of(event_kind::result).size(), 2U);
+  EXPECT_EQ(bench.closed.at(job).reason, reason::timestamp_in_future);
+}
+
 TEST_F(session_test, OnlyTheNewestProgressIsKeptAndTheLastTravelsInTheResult) {
   bench.connect();
   const auto job = bench.start("L");

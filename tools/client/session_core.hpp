@@ -63,6 +63,7 @@ class worker_session::core {
     std::int64_t progress_sequence = 0;
     local_time next_progress;
     bool cancel_known = false;
+    bool stamped_again = false;
     protocol::instant last_sent;
   };
   /// The newest that is known of a lease, also when nothing of it is held here [R1, R9].
@@ -94,7 +95,8 @@ class worker_session::core {
   void lose_older(local_time now, const protocol::lease_id& lease, protocol::generation than);
   void answered_renew(local_time now, const outbox::answered& answer,
                       const protocol::frame_verdict& what);
-  void answered_finally(const outbox::answered& answer, const protocol::frame_verdict& what);
+  void answered_finally(local_time now, const outbox::answered& answer,
+                        const protocol::frame_verdict& what);
   void refuse_offer(local_time now, const grant& what, std::string why);
 
   // ---- the life of a grant (session_core.cpp)

@@ -48,11 +48,14 @@ bool ends_renewing(reason why) {
   return why == reason::max_lifetime_reached || why == reason::cancel_pending;
 }
 
+bool blames_the_clock(reason why) {
+  return why == reason::timestamp_in_future || why == reason::timestamp_before_issue;
+}
+
 /// A refused renew that says nothing about authority, only about the frame.
 bool blames_the_frame(reason why) {
-  return why == reason::timestamp_in_future || why == reason::timestamp_before_issue ||
-         why == reason::invalid_frame || why == reason::unsupported_frame ||
-         why == reason::malformed;
+  return blames_the_clock(why) || why == reason::invalid_frame ||
+         why == reason::unsupported_frame || why == reason::malformed;
 }
 
 }  // namespace
@@ -176,7 +179,7 @@ void worker_session::core::on(local_time now, const protocol::frame_verdict& wha
     }
   }
   observe(now, what.standing);
-  if (answer && !answer->kept) answered_finally(*answer, what);
+  if (answer && !answer->kept) answered_finally(now, *answer, what);
   if (const auto at = answer ? held_.find(answer->about) : held_.end(); at != held_.end()) {
     tell_deadline(at->first, at->second);
   }
@@ -210,13 +213,19 @@ void worker_session::core::answered_renew(local_time now, const outbox::answered
   h.next_renew = h.authority_from + jitter_.around(third);
 }
 
-void worker_session::core::answered_finally(const outbox::answered& answer,
+void worker_session::core::answered_finally(local_time now, const outbox::answered& answer,
                                             const protocol::frame_verdict& what) {
   const auto at = held_.find(answer.about);
   if (at == held_.end()) return;
   const auto kind = answer.content.what.kind;
   const bool closes = kind == protocol::event_kind::result || kind == protocol::event_kind::release;
   if (closes && at->second.stage == stage::ended) {
+    if (blames_the_clock(what.reason) && !std::exchange(at->second.stamped_again, true)) {
+      // The reckoning of the coordinator's time was wrong, not the report: it is stamped anew,
+      // once.
+      outbox_.add(now, answer.about, answer.content, usual_patience(), {});
+      return;
+    }
     notices_.push_back(job_closed{answer.about, what.decision, what.reason});
     forget(at);
   } else if (kind == protocol::event_kind::ack && at->second.stage == stage::offered &&
