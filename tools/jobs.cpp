@@ -54,8 +54,8 @@ std::vector<std::string> cells_of(const json::object& job) {
 /// Hands on each job of the list until `limit` is reached.
 exit_code each_job(api& coordinator, const list_options& chosen,
                    const std::function<void(const json::object&)>& take) {
-  std::int64_t left =
-      chosen.all || chosen.count ? std::numeric_limits<std::int64_t>::max() : chosen.limit;
+  const bool whole = chosen.all || chosen.count || !chosen.wait.empty();
+  std::int64_t left = whole ? std::numeric_limits<std::int64_t>::max() : chosen.limit;
   std::string token;
   do {
     const auto size = std::min(left, page_size);

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "tools/forced_revokes.hpp"
 #include "tools/json_fields.hpp"
 
 namespace leasehold::tools {
@@ -83,7 +82,7 @@ class step_writer {
     object step{{"at", at_}, {"op", event}};
     if (event != "recover") step["lease"] = text_in(row, "lease_id");
     if (event == "submit" || event == "offer") step["job"] = text_in(row, "job_id");
-    if (forced_.tell(row)) step["force"] = true;
+    if (flag_in(row, "force")) step["force"] = true;
     copy_input(row, step);
     step["expect"] = object{{"decision", text_in(row, "decision")},
                             {"reason", text_in(row, "reason")},
@@ -130,7 +129,6 @@ class step_writer {
   }
 
   std::vector<object> steps_;
-  forced_revokes forced_;
   std::int64_t at_ = 1;
   std::int64_t generation_ = 0;
 };

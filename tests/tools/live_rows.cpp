@@ -3,23 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/json/parse.hpp>
 #include <fstream>
 #include <iterator>
 
 #include "leasehold/protocol/evidence.hpp"
-#include "src/http_api_job.hpp"
+#include "src/store/evidence_json.hpp"
 
 namespace leasehold::tests {
 namespace {
 
 namespace json = boost::json;
-using protocol::cell;
 
 constexpr auto tenant = "acme";
-
-json::value to_json(const cell& value) {
-  return std::visit([](const auto& v) { return json::value(v); }, value);
-}
 
 tools::scenario read(const std::filesystem::path& file) {
   std::ifstream in(file);
@@ -53,14 +49,11 @@ class writer {
     row.answer = what.answer;
     if (after.known()) last_rows_[lease] = row.row;
     auto& target = out_.leases[lease.value];
-    target.last = after;
-    json::object line;
-    protocol::write_cells(
-        row, after, deferred_row_of(what),
-        [&](std::string_view column, const cell& value) { line[column] = to_json(value); });
+    std::string line;
+    storage::append_evidence_line(line, row, after, deferred_row_of(what), nullptr);
     if (what.answer.decision == protocol::decision::deferred)
       waiting_.emplace_back(*what.input, newest_);
-    target.lines.push_back(std::move(line));
+    target.lines.push_back(json::parse(line).as_object());
   }
 
  private:
@@ -89,9 +82,6 @@ live_history run_live(const std::filesystem::path& file) {
   live_history out;
   out.policy = scenario.policy;
   const auto id = protocol::id_of(scenario.policy);
-  out.policy_line = {{"event", "policy"},
-                     {"policy", protocol::to_text(id)},
-                     {"attachment", json::object{{"policy", server::to_json(scenario.policy)}}}};
   writer rows(out, id);
   tools::scenario_run run(
       scenario.policy, [&](std::size_t, const protocol::row& what, const protocol::record& after) {

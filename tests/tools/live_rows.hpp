@@ -14,12 +14,10 @@ namespace leasehold::tests {
 
 struct live_lease {
   std::vector<boost::json::object> lines;
-  protocol::record last;
 };
 
 struct live_history {
   protocol::policy policy;
-  boost::json::object policy_line;  ///< the row that makes the policy known
   std::map<std::string, live_lease> leases;
 };
 

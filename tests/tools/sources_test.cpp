@@ -162,7 +162,7 @@ void expect_only_in(const std::string& pattern, const std::set<std::string>& all
 
 TEST(BannedCalls, RulesAreAppliedByTheirFourCallersOnly) {
   expect_only_in(
-      R"(\b(recover_due|recover_grace|expire_due)\()",
+      R"(\b(recover_due|recover_grace|expire_due)\b)",
       {"protocol/step.cpp", "protocol/fold.cpp", "protocol/include/leasehold/protocol/rules.hpp",
        "actors/lease_actor.cpp", "actors/recovery.cpp", "tools/scenario_run.cpp"});
   expect_only_in(R"(\bprotocol::(decide|apply|step)\()", {"actors/lease_actor.cpp"});
