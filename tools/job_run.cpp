@@ -232,6 +232,11 @@ void live_children::kill_all() {
 }
 
 // ---- a job
+bool live_children::killed() {
+  const std::lock_guard hold(lock_);
+  return ended_;
+}
+
 // ---------------------------------------------------------------------------------------
 
 std::vector<std::string> job_environment(const client::job& job) {
@@ -269,6 +274,8 @@ void run_job(const client::job& job, const run_options& options, live_children& 
   work.follow(*child);
   children.remove(child.get());
   const int status = child->collect();
+  // Killed because the worker was told twice to end: that says nothing about the job.
+  if (children.killed() && WIFSIGNALED(status) && !job.cancelled()) return job.release();
   work.report(status);
 }
 

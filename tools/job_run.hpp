@@ -25,6 +25,7 @@ class live_children {
   void add(const child_process* child);
   void remove(const child_process* child);
   void kill_all();
+  [[nodiscard]] bool killed();
 
  private:
   std::mutex lock_;
