@@ -170,7 +170,6 @@ void apply_derived(record& r, const policy& chosen, const event& what, const ver
     case rule_id::expire_active_cancelled:
       return apply_expire_active(r, chosen, answer.rule, now);
     case rule_id::window_closed_fail:
-      r.reconcile_window_over = true;
       return fail_without_result(r);
     case rule_id::window_closed_wait:
       r.reconcile_window_over = true;

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "decision_table.hpp"
+#include "mutation.hpp"
 #include "rules_parts.hpp"
 
 namespace leasehold::protocol::parts {
@@ -321,10 +322,19 @@ cancel_is cancel_of(const record& r) noexcept {
   return r.cancel_acked_at ? cancel_is::acknowledged : cancel_is::asked;
 }
 
+/// M14: only the lower half of a sequence is compared, as a signed number.
+[[maybe_unused]] constexpr bool is_below_in_32_bits(sequence a, sequence b) noexcept {
+  return static_cast<std::int32_t>(a.value) < static_cast<std::int32_t>(b.value);
+}
+
 sequence_is sequence_of(const record& r, const event& what) noexcept {
   const bool progress = what.kind == event_kind::progress;
   const auto last = progress ? r.progress_sequence : r.renew_sequence;
-  if (what.seq != last) return what.seq < last ? sequence_is::below : sequence_is::above;
+  if (what.seq != last) {
+    if (progress && mutated(8)) return sequence_is::above;  // M8: the last arrival wins
+    const bool below = mutated(14) ? is_below_in_32_bits(what.seq, last) : what.seq < last;
+    return below ? sequence_is::below : sequence_is::above;
+  }
   return progress && what.value != r.progress_value ? sequence_is::last_other_value
                                                     : sequence_is::last;
 }
@@ -360,7 +370,8 @@ facts::one_case facts_of(const record& r, const policy& chosen, const event& wha
       stage_of(r.state), frame_kind(what.kind), form_of(what),
       what.kind == event_kind::release ? compare_request(r, what) : request_is::fresh,
       proof_of(r, what), compare(what.gen, r.gen),
-      what.from == r.held_by ? holder_is::recorded : holder_is::other,
+      // M6: whoever a frame names is taken for the holder.
+      mutated(6) || what.from == r.held_by ? holder_is::recorded : holder_is::other,
       r.frozen ? conflict_is::open : conflict_is::closed, sent_of(r, chosen, what, now),
       cancel_of(r), sequence_of(r, what), ending_of(what), recorded_of(r, what),
       full ? buffer_is::full : buffer_is::open,

@@ -1,4 +1,5 @@
 // What an answer to a worker's frame changes.
+#include "mutation.hpp"
 #include "rules_parts.hpp"
 
 namespace leasehold::protocol::parts {
@@ -105,6 +106,9 @@ void apply_frame(record& r, const policy& chosen, const event& what, const verdi
       return apply_decline(r, chosen, now, true);
     case rule_id::early_deferred:
       r.deferred.push_back({what, row_number{}});
+      return;
+    case rule_id::renew_duplicate:  // M15: duplicates extend the deadline.
+      if (mutated(15)) r.expires_at = renewal_of(r, chosen, now).expires_at;
       return;
     case rule_id::renew_newer:
       return apply_renew(r, chosen, what, now);

@@ -1,6 +1,7 @@
 // What an answer to an operation changes.
 #include <algorithm>
 
+#include "mutation.hpp"
 #include "rules_parts.hpp"
 
 namespace leasehold::protocol::parts {
@@ -19,7 +20,9 @@ void become_known(record& r, const policy& chosen, const event& what) {
 /// A new generation: what belonged to the one before is forgotten, what is unproven is not.
 void grant(record& r, const policy& chosen, const event& what, instant now, generation floor) {
   become_known(r, chosen, what);
-  r.gen = generation{std::max(r.gen, floor).value + 1};
+  // M5: one above the highest generation that is still known, and not above the forgotten ones.
+  const generation highest = mutated(5) ? r.gen : std::max(r.gen, floor);
+  r.gen = generation{highest.value + 1};
   r.held_by = what.from;
   r.issued_at = now;
   r.acquired_at = instant{};

@@ -1,6 +1,7 @@
 // One event and everything that follows from it, row by row. Live traffic, recovery, replay and
 // verify all come through here.
 #include "leasehold/protocol/rules.hpp"
+#include "mutation.hpp"
 #include "rules_parts.hpp"
 
 namespace leasehold::protocol {
@@ -87,6 +88,7 @@ bool is_spared(const record& r, const policy& chosen) noexcept {
 }  // namespace
 
 void expire_due(record& r, const policy& chosen, instant now, row_sink& rows) {
+  if (mutated(2)) now = now - duration{1};  // M2: a deadline that comes at now has not passed
   for (auto due = next_deadline(r); due && *due <= now; due = next_deadline(r)) {
     pass_deadline(r, chosen, *due, rows);
   }
@@ -94,7 +96,8 @@ void expire_due(record& r, const policy& chosen, instant now, row_sink& rows) {
 
 void step(record& r, const policy& chosen, const event& what, instant now, row_sink& rows,
           generation floor) {
-  expire_due(r, chosen, now, rows);
+  // M13: deadlines overtake the frames that were read before them.
+  expire_due(r, chosen, mutated(13) ? now + duration{1} : now, rows);
   scene s{r, chosen, now, rows, floor};
   judge(s, what, nullptr);
 }
