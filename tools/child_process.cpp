@@ -77,8 +77,7 @@ struct child_ends {
 
 }  // namespace
 
-// ---- descriptor
-// ----------------------------------------------------------------------------------
+// ---- descriptor --------------------------------------------------------------------------------
 
 descriptor::descriptor(descriptor&& from) noexcept : number_(std::exchange(from.number_, -1)) {}
 descriptor& descriptor::operator=(descriptor&& from) noexcept {
@@ -92,8 +91,7 @@ void descriptor::close() noexcept {
   if (number_ >= 0) ::close(std::exchange(number_, -1));
 }
 
-// ---- the child
-// -----------------------------------------------------------------------------------
+// ---- the child ---------------------------------------------------------------------------------
 
 std::string find_program(const std::string& name) {
   const auto runs = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };

@@ -40,8 +40,8 @@ std::string find_program(const std::string& name);
 /// that started it; its descriptors above 3 are closed.
 class child_process {
  public:
-  /// Makes this process the one that orphans of its children are given to, so that collect() can wait
-  /// for a whole group on machines whose first process does not.
+  /// Makes this process the one that orphans of its children are given to, so that collect() can
+  /// wait for a whole group on machines whose first process does not.
   static void adopt_orphans() noexcept;
   /// Empty with errno set when it cannot be started.
   static std::unique_ptr<child_process> start(const child_command& command);

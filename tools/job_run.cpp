@@ -193,8 +193,7 @@ void run::report(int status) const {
 
 }  // namespace
 
-// ---- lines
-// ---------------------------------------------------------------------------------------
+// ---- lines -------------------------------------------------------------------------------------
 
 std::vector<std::string> line_reader::feed(std::string_view bytes) {
   std::vector<std::string> lines;
@@ -211,8 +210,7 @@ std::vector<std::string> line_reader::feed(std::string_view bytes) {
   return lines;
 }
 
-// ---- children
-// ------------------------------------------------------------------------------------
+// ---- children ----------------------------------------------------------------------------------
 
 void live_children::add(const child_process* child) {
   const std::lock_guard hold(lock_);
@@ -231,13 +229,12 @@ void live_children::kill_all() {
   for (const auto* child : children_) child->signal(SIGKILL);
 }
 
-// ---- a job
 bool live_children::killed() {
   const std::lock_guard hold(lock_);
   return ended_;
 }
 
-// ---------------------------------------------------------------------------------------
+// ---- a job -------------------------------------------------------------------------------------
 
 std::vector<std::string> job_environment(const client::job& job) {
   std::vector<std::string> all;

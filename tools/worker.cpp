@@ -158,8 +158,7 @@ worker_plan make_plan(const worker_settings& chosen, const command_line& line) {
   return plan;
 }
 
-// ---- what people see
-// -------------------------------------------------------------------------------
+// ---- what people see ---------------------------------------------------------------------------
 
 /// Says what happens, a line each, from any thread.
 class speaker {
@@ -201,8 +200,7 @@ std::string_view word(worker_event::kind what) {
   return "";
 }
 
-// ---- the process
-// -----------------------------------------------------------------------------------
+// ---- the process -------------------------------------------------------------------------------
 
 sigset_t stop_signals() {
   sigset_t both;

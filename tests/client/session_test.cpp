@@ -56,8 +56,7 @@ TEST_F(session_test, AJobRunsFromOfferToItsFinalAnswer) {
   EXPECT_EQ(bench.session.unanswered(), 0U);
 }
 
-// ---- R1, R2: what shows activation, and what is old
-// ------------------------------------------------
+// ---- R1, R2: what shows activation, and what is old --------------------------------------------
 
 TEST_F(session_test, AVerdictOfTheAckStartsTheWorkWhenActivatedIsLost) {
   bench.swallow = is<protocol::activated>();
@@ -163,8 +162,7 @@ TEST_F(session_test, ANewerGenerationWaitsUntilTheWorkOfTheFormerHasStopped) {
   EXPECT_EQ(bench.sent_of(event_kind::ack).back().what.gen, second.gen);
 }
 
-// ---- R3, R7: what is not run here
-// ------------------------------------------------------------------
+// ---- R3, R7: what is not run here --------------------------------------------------------------
 
 TEST_F(session_test, ACancelBeforeItsOfferIsAcknowledgedAndTheOfferIsNotStarted) {
   bench.connect();
@@ -213,8 +211,7 @@ TEST_F(session_test, FramesAboutLeasesThatAreNotRunHereAreAnsweredByNothing) {
   EXPECT_EQ(bench.sent.size(), before);
 }
 
-// ---- R4: the local deadline
-// ------------------------------------------------------------------------
+// ---- R4: the local deadline --------------------------------------------------------------------
 
 TEST_F(session_test, WorkIsGivenUpATenthOfTheTermBeforeItsEndWhenNobodyAnswers) {
   bench.connect();
@@ -283,8 +280,7 @@ TEST_F(session_test, AfterALossOnlyTheResultIsSent) {
   EXPECT_EQ(bench.session.grants(), 0U);
 }
 
-// ---- R5: renewing
-// ----------------------------------------------------------------------------------
+// ---- R5: renewing ------------------------------------------------------------------------------
 
 TEST_F(session_test, RenewsComeAtAThirdOfTheTermForAsLongAsTheWorkRuns) {
   bench.connect();
@@ -346,8 +342,7 @@ TEST_F(session_test, ARevokedLeaseIsLostEvenWhenOnlyTheRenewsAnswerTells) {
   EXPECT_EQ(bench.lost.at(job), lost_reason::revoked);
 }
 
-// ---- R6, R9: what is kept
-// --------------------------------------------------------------------------
+// ---- R6, R9: what is kept ----------------------------------------------------------------------
 
 TEST_F(session_test, AResultSurvivesAReconnectWithNewFrameIdAndTheSameContent) {
   bench.connect();
@@ -488,8 +483,7 @@ TEST_F(session_test, FramesInFlightAreBounded) {
   EXPECT_EQ(bench.closed.size(), 50U);
 }
 
-// ---- R8 and the session
-// ----------------------------------------------------------------------------
+// ---- R8 and the session ------------------------------------------------------------------------
 
 TEST_F(session_test, ASupersededSessionStopsForGood) {
   bench.connect();
@@ -616,8 +610,7 @@ TEST_F(session_test, GoodbyeHandsBackWhatWasNotStarted) {
   EXPECT_EQ(bench.over.at(0), over_reason::goodbye);
 }
 
-// ---- cancel
-// ----------------------------------------------------------------------------------------
+// ---- cancel ------------------------------------------------------------------------------------
 
 TEST_F(session_test, ACancelIsAcknowledgedOnceAndEndsWithACancelledResult) {
   bench.connect();

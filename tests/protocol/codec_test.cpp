@@ -24,8 +24,7 @@ std::string encoded(encoding how, const std::vector<Frame>& frames) {
   return out;
 }
 
-// ---- arbitrary frames
-// ----------------------------------------------------------------------------
+// ---- arbitrary frames --------------------------------------------------------------------------
 
 rc::Gen<std::string> any_id() {
   return rc::gen::suchThat(
@@ -255,8 +254,7 @@ RC_GTEST_PROP(codec_property, ATruncatedMessageNeverYieldsAFrameThatWasNotSent, 
   if (!read.frames.empty()) RC_ASSERT(read.frames.front() == frames.front());
 }
 
-// ---- named cases
-// ---------------------------------------------------------------------------------
+// ---- named cases -------------------------------------------------------------------------------
 
 worker_frame renew_frame(std::int64_t id, std::string lease) {
   lease_frame f;

@@ -8,8 +8,7 @@
 
 namespace leasehold::client {
 
-// ---- what is shared
-// ------------------------------------------------------------------------------
+// ---- what is shared ----------------------------------------------------------------------------
 
 job_work::job_work(job_start facts, std::shared_ptr<job_reports> reports)
     : facts_(std::move(facts)), reports_(std::move(reports)), deadline_ms_(facts_.deadline.ms) {}
@@ -50,8 +49,7 @@ void job_work::finish(protocol::outcome how, std::string_view detail, bool retry
   reports_->finish(facts_.what, how, std::string(detail.substr(0, 16384)), retryable);
 }
 
-// ---- the handle
-// ----------------------------------------------------------------------------------
+// ---- the handle --------------------------------------------------------------------------------
 
 const std::string& job::id() const { return work_->facts().job.value; }
 const std::string& job::queue() const { return work_->facts().queue; }

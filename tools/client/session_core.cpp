@@ -28,8 +28,7 @@ worker_session::core::core(session_options options)
       jitter_(options_.jitter_seed),
       outbox_(options_.most_in_flight, jitter_) {}
 
-// ---- the socket
-// ----------------------------------------------------------------------------------
+// ---- the socket --------------------------------------------------------------------------------
 
 void worker_session::core::open(local_time now) {
   if (phase_ == phase::stopped) return;
@@ -100,8 +99,7 @@ void worker_session::core::sample_clock(local_time now, protocol::instant server
   clock_sampled_at_ = now;
 }
 
-// ---- the program
-// ---------------------------------------------------------------------------------
+// ---- the program -------------------------------------------------------------------------------
 
 void worker_session::core::progress(local_time now, const grant& what, const std::string& value) {
   const auto at = held_.find(what);
@@ -155,8 +153,7 @@ void worker_session::core::goodbye(local_time now) {
   over(over_reason::goodbye);
 }
 
-// ---- the life of a grant
-// -------------------------------------------------------------------------
+// ---- the life of a grant -----------------------------------------------------------------------
 
 protocol::lease_frame worker_session::core::frame_about(protocol::event_kind kind,
                                                         const grant& what) const {
@@ -296,8 +293,7 @@ std::size_t worker_session::core::running() const {
       std::count_if(held_.begin(), held_.end(), [](const auto& h) { return h.second.work_runs; }));
 }
 
-// ---- credit
-// --------------------------------------------------------------------------------------
+// ---- credit ------------------------------------------------------------------------------------
 
 std::int64_t worker_session::core::taken(std::string_view queue) const {
   return std::count_if(held_.begin(), held_.end(), [&](const auto& each) {
@@ -328,8 +324,7 @@ void worker_session::core::give_credit(local_time now) {
   if (now >= next_credit_) next_credit_ = now + options_.credit_interval;
 }
 
-// ---- time
-// ----------------------------------------------------------------------------------------
+// ---- time --------------------------------------------------------------------------------------
 
 void worker_session::core::tick(local_time now) {
   if (phase_ == phase::stopped) return;

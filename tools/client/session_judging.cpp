@@ -60,8 +60,7 @@ bool blames_the_frame(reason why) {
 
 }  // namespace
 
-// ---- what is known of a lease
-// --------------------------------------------------------------------
+// ---- what is known of a lease ------------------------------------------------------------------
 
 void worker_session::core::remember(const protocol::lease_id& lease) {
   known_order_.push_back(lease);
@@ -118,8 +117,7 @@ bool worker_session::core::observe(local_time now, const protocol::lease_standin
   return true;
 }
 
-// ---- Welcome
-// -------------------------------------------------------------------------------------
+// ---- Welcome -----------------------------------------------------------------------------------
 
 void worker_session::core::on(local_time now, const protocol::welcome& what) {
   if (phase_ != phase::greeting) return;
@@ -161,8 +159,7 @@ void worker_session::core::lost_by(local_time now, const protocol::lost_lease& l
   lose(now, at, reason_of(lost.why));
 }
 
-// ---- Verdict
-// -------------------------------------------------------------------------------------
+// ---- Verdict -----------------------------------------------------------------------------------
 
 void worker_session::core::on(local_time now, const protocol::frame_verdict& what) {
   auto judged = what;
@@ -234,8 +231,7 @@ void worker_session::core::answered_finally(local_time now, const outbox::answer
   }
 }
 
-// ---- Offer and what follows
-// ----------------------------------------------------------------------
+// ---- Offer and what follows --------------------------------------------------------------------
 
 void worker_session::core::refuse_offer(local_time now, const grant& what, std::string why) {
   auto frame = frame_about(protocol::event_kind::decline, what);
@@ -294,8 +290,7 @@ void worker_session::core::on(local_time now, const protocol::granted& what) {
   observe(now, what.standing);
 }
 
-// ---- the session
-// ---------------------------------------------------------------------------------
+// ---- the session -------------------------------------------------------------------------------
 
 void worker_session::core::on(local_time now, const protocol::drain& what) {
   if (std::exchange(drained_here_, true)) return;
