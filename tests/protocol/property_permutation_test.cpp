@@ -189,6 +189,7 @@ TEST(Permutation, EveryOrderOfSixFramesEndsTheSameWay) {
     std::iota(order.begin(), order.end(), 0U);
     do {
       std::vector<event> shuffled;
+      shuffled.reserve(frames.size());
       for (const std::size_t i : order) shuffled.push_back(frames[i]);
       const record got = deliver(shuffled, prelude::offer, chosen).lease;
       ASSERT_EQ(got.state, wanted.state);
