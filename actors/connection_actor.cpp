@@ -159,8 +159,13 @@ void connection_actor::withdraw(const protocol::offer& offer) {
   tell(*context_, to, std::move(operation));
 }
 
+void connection_actor::in_flight(std::int64_t by) {
+  in_flight_ += by;
+  context_->counters->frames_in_flight.add(by);
+}
+
 void connection_actor::answered(std::int64_t frames) {
-  in_flight_ -= frames;
+  in_flight(-frames);
   if (paused_ && in_flight_ <= context_->options.frames_in_flight / 2) {
     paused_ = false;
     last_read_ = context_->clock->now();
@@ -234,6 +239,7 @@ void connection_actor::close(protocol::close_code code, std::string_view why) {
 void connection_actor::socket_gone() {
   if (phase_ == phase::closed) return;
   phase_ = phase::closed;
+  in_flight(-in_flight_);
   for (const auto& fence : std::exchange(early_fences_, {})) {
     tell(*context_, fence.back_to, fence_returned{fence.fence});
   }

@@ -55,6 +55,7 @@ class connection_actor final : public coordinator_actor {
   void follow(const protocol::coordinator_frame& frame);
   void withdraw(const protocol::offer& offer);
   void answered(std::int64_t frames);
+  void in_flight(std::int64_t by);
   void beat();
   void tell_queues();
   void tell_queue(const std::string& queue, queue_use& use);

@@ -69,8 +69,10 @@ void connection_actor::take_open(inbound_message& message) {
     } else if (const auto* goodbye = std::get_if<protocol::goodbye>(&frame.body)) {
       take_goodbye(*goodbye, id, message);
       return;
-    } else if (std::holds_alternative<protocol::hello>(frame.body)) {
-      close(protocol::close_code::protocol_error, "Hello comes once, first.");
+    } else if (const auto* again = std::get_if<protocol::hello>(&frame.body)) {
+      // The channel may repeat it; another incarnation is another process.
+      if (session_->holder.value == who_.name + "/" + again->incarnation) continue;
+      close(protocol::close_code::protocol_error, "A session has one Hello and one incarnation.");
       return;
     }
   }
@@ -132,7 +134,7 @@ void connection_actor::take_goodbye(const protocol::goodbye& goodbye, std::int64
     what.sent_at = message.ingress;
     what.frame_id = frame_id;
     what.session_epoch = epoch_;
-    ++in_flight_;
+    in_flight(1);
     route_event(std::move(what));
   }
   hand_over(message.ingress);
@@ -167,7 +169,7 @@ void connection_actor::route(protocol::lease_frame& frame, std::int64_t frame_id
     route_event(std::move(progress));
   }
   what.frame_id = frame_id;
-  ++in_flight_;
+  in_flight(1);
   route_event(std::move(what));
 }
 
@@ -194,7 +196,6 @@ void connection_actor::hand_over(protocol::instant ingress) {
     outbound_frames said{std::exchange(refusals_, {}), 0};
     send_out(said);
   }
-  context_->counters->frames_in_flight.add(0);
   if (!paused_ && in_flight_ >= context_->options.frames_in_flight) {
     paused_ = true;
     sink_->pause_reading(true);

@@ -53,20 +53,27 @@ void journal_actor::broken(const std::exception_ptr&) {
 }
 
 void journal_actor::append(append_rows& what) {
-  const auto thread = context_->thread;
-  store_->commit(std::move(what.what), [link = context_->link, thread, self = self_.who,
-                                        back_to = what.back_to,
-                                        buffer = what.buffer](store_result<committed> result) {
+  commit_done said{what.back_to, what.buffer, what.what.rows, 0, context_->clock->now(), {}};
+  for (const auto& group : what.what.groups) said.bytes += static_cast<std::int64_t>(group.size());
+  store_->commit(std::move(what.what), [link = context_->link, thread = context_->thread,
+                                        self = self_.who,
+                                        said = std::move(said)](store_result<committed> result) {
     // On the store's thread: everything goes over to ours.
-    link->post(thread, [self, back_to, buffer, result = std::move(result)]() mutable {
-      tell(self, commit_done{back_to, buffer, std::move(result)});
-    });
+    auto message = said;
+    message.result = std::move(result);
+    link->post(thread,
+               [self, message = std::move(message)]() mutable { tell(self, std::move(message)); });
   });
 }
 
 void journal_actor::done(commit_done& what) {
   if (const auto* durable = std::get_if<committed>(&what.result)) {
     last_row_ = durable->head.last_row;
+    auto& counted = *context_->counters;
+    counted.commits.add();
+    counted.rows.add(what.rows);
+    counted.row_bytes.add(what.bytes);
+    counted.commit_time.observe_us((context_->clock->now().ms - what.handed_over.ms) * 1000);
     context_->counters->last_row.set(last_row_.value);
     context_->counters->store_failing.set(0);
     for (const auto& [id, watch] : watches_) {
@@ -75,6 +82,7 @@ void journal_actor::done(commit_done& what) {
   } else {
     const auto& error = std::get<store_error>(what.result);
     context_->counters->store_failing.set(1);
+    context_->counters->commit_failures.add();
     if (error.what == store_error::kind::fatal) context_->on_fatal(error.sentence);
   }
   tell(*context_, what.back_to, journal_answer{what.buffer, std::move(what.result)});

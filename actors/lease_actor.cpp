@@ -1,5 +1,6 @@
 #include "actors/lease_actor.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "leasehold/protocol/rules.hpp"
@@ -32,17 +33,24 @@ closing closing_of(const protocol::row& what, const protocol::record& after) {
 /// Hears each row while step() runs: encodes it, and keeps what the answers need.
 class group_recorder final : public protocol::row_sink {
  public:
-  group_recorder(protocol::row_group& rows, decision_group& out) : rows_(rows), out_(out) {}
+  group_recorder(protocol::row_group& rows, decision_group& out, const refusals_seen* refused,
+                 std::size_t events)
+      : rows_(rows), out_(out), events_(static_cast<std::int64_t>(events)) {
+    if (refused != nullptr) refused_ = *refused;
+  }
 
   /// The event that is stepped now; its primary row is its answer.
   void stepping(const protocol::event* what) { current_ = what; }
 
   void on_row(const protocol::row& what, const protocol::record& after) override {
-    rows_.on_row(what, after);
+    const bool own = what.input != nullptr && !what.derived && what.input == current_;
+    const bool counted = own && over_budget(what, after);
+    if (!counted) rows_.on_row(what, after);
     if (what.input != nullptr) {
-      auto& list = !what.derived && what.input == current_ ? out_.answers : out_.finals;
+      auto& list = own ? out_.answers : out_.finals;
       list.push_back({what.input->frame_id, what.input->session_epoch, what.kind,
-                      what.answer.decision, what.answer.reason});
+                      what.answer.decision, what.answer.reason, what.input->gen, what.input->seq,
+                      counted, counted ? content_of(*what.input) : 0});
     }
     if (protocol::is_live(what.state_before) && !protocol::is_live(after.state)) {
       out_.closed = closing_of(what, after);
@@ -50,8 +58,39 @@ class group_recorder final : public protocol::row_sink {
   }
 
  private:
+  /// Whether a refusal's like had its rows of this minute. A report of stopped work never is: a row
+  /// of its own may follow from it.
+  bool over_budget(const protocol::row& what, const protocol::record& after) {
+    const auto& frame = *what.input;
+    const bool refusal = what.answer.decision == protocol::decision::rejected ||
+                         what.answer.decision == protocol::decision::ignored;
+    if (!refusal || !protocol::is_frame(what.kind)) return false;
+    const refusal_key key{frame.gen, what.kind, what.answer.reason};
+    auto it = refused_.find(key);
+    if (it == refused_.end() && events_ <= refusal_rows_a_minute) return false;
+    if (it == refused_.end()) it = refused_.emplace(key, 0).first;
+    if (it->second < refusal_rows_a_minute) {
+      ++it->second;
+      return false;
+    }
+    return std::ranges::none_of(after.unproven, [&](const auto& u) { return u.gen == frame.gen; });
+  }
+
+  static std::uint64_t content_of(const protocol::event& frame) {
+    std::uint64_t hash = 0xcbf29ce484222325ULL;
+    const auto mix = [&hash](std::uint64_t part) { hash = (hash ^ part) * 0x100000001b3ULL; };
+    mix(static_cast<std::uint64_t>(frame.seq.value));
+    mix(static_cast<std::uint64_t>(frame.sent_at.ms));
+    for (const auto* text : {&frame.from.value, &frame.value, &frame.detail}) {
+      for (const char c : *text) mix(static_cast<unsigned char>(c));
+    }
+    return hash;
+  }
+
   protocol::row_group& rows_;
   decision_group& out_;
+  refusals_seen refused_;
+  std::int64_t events_;  ///< of the group: a small one cannot spend a budget by itself
   const protocol::event* current_ = nullptr;
 };
 
@@ -95,10 +134,11 @@ void lease_actor::decide(lease_work& work) {
   protocol::row_group rows(self_.key, self_.policy_id, work.last_row,
                            work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
   decision_group out;
-  group_recorder recorder(rows, out);
+  group_recorder recorder(rows, out, work.refused.get(), work.events.size());
   if (work.events.empty()) {
     protocol::expire_due(*next, self_.policy, work.stamp, recorder);
   }
+  for (const auto& counted : work.counted) rows.count(counted, work.stamp, *next);
   if (!work.attachment.empty()) rows.attach(std::move(work.attachment));
   for (const auto& what : work.events) {
     const auto deferred_before = next->deferred.size();

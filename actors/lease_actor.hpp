@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/refusal_budget.hpp"
 #include "leasehold/actors/messages.hpp"
 
 namespace leasehold::actors {
@@ -19,6 +20,10 @@ struct frame_answer {
   protocol::event_kind kind{};
   protocol::decision decision{};
   protocol::reason reason{};
+  protocol::generation gen;
+  protocol::sequence seq;
+  bool counted = false;       ///< it has no row of its own
+  std::uint64_t content = 0;  ///< a hash of the frame, where it is counted
 };
 
 /// How the live generation of before ended within a group.

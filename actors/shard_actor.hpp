@@ -29,6 +29,8 @@ struct event_group {
   std::vector<protocol::event> events;
   std::shared_ptr<shard_operation> operation;  ///< set: its event is the only one
 
+  std::vector<protocol::counted_frames> counted;  ///< set: nothing but counted rows to be written
+
   [[nodiscard]] bool is_deadline() const noexcept { return fired_at.ms != 0; }
 };
 
@@ -95,6 +97,8 @@ class shard_actor final : public coordinator_actor {
   void journal_said(journal_answer& message);
   void undo(lease_entry& entry, protocol::reason why);
   void rest_or_forget(lease_entry& entry);
+  void budget(const lease_entry& entry, const event_group& group, const decision_group& out);
+  void close_refusal_windows();
   void begin_turn();
 
   // ---- shard_effects.cpp: what follows once it is durable
@@ -159,6 +163,8 @@ class shard_actor final : public coordinator_actor {
   };
   std::vector<outgoing> answers_;                              ///< of the commit that is being told
   std::vector<std::pair<std::size_t, for_queue>> queue_news_;  ///< of the same, by thread
+
+  refusal_budget refusals_;
 
   // Time.
   deadline_index index_;

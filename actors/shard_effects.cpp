@@ -75,7 +75,11 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
   if (group.operation) {
     answer_operation(entry, group, out, *before);
   } else if (group.session) {
+    budget(entry, group, out);
     answer_frames(entry, group, out);
+    for (const auto& a : out.answers) {
+      if (a.reason == protocol::reason::unknown_generation) counted.unknown_generations.add();
+    }
   }
   tell_holder(entry, *before, group, out);
   tell_queue(entry, *before);

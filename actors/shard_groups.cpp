@@ -45,6 +45,12 @@ void shard_actor::start(lease_entry& entry, event_group group) {
   work.events = group.events;
   work.last_row = entry.last_row;
   work.group_began = entry.group_began;
+  work.counted = group.counted;
+  if (!refusals_.empty()) {
+    if (auto seen = refusals_.seen_of(entry.mark, group.stamp); !seen.empty()) {
+      work.refused = std::make_shared<const refusals_seen>(std::move(seen));
+    }
+  }
   work.floor = floors_[shard_of(entry.key)];
   if (!entry.state->known() && group.operation && group.operation->spec) {
     work.policy = group.operation->spec->policy;
@@ -66,8 +72,17 @@ void shard_actor::decided(lease_decided& message) {
   auto& entry = *entries_.at(message.entry);
   const auto turn = entry.turn;
   if (message.group.count == 0) {
-    // A deadline that had moved: nothing happened, nothing is to be told.
+    // A deadline that had moved, or refusals over their budget: nothing is to become durable.
+    const auto group = std::move(*entry.deciding);
     entry.deciding.reset();
+    if (group.session) {
+      for (const auto& a : message.group.answers) {
+        context_->counters->count(a.kind, a.decision, a.reason);
+      }
+      budget(entry, group, message.group);
+      answer_frames(entry, group, message.group);
+      send_answers();
+    }
     note_deadline(entry);
     start_next(entry);
     rest_or_forget(entry);
@@ -160,6 +175,16 @@ void shard_actor::undo(lease_entry& entry, protocol::reason why) {
     verdict.standing = standing_of(*entry.state, entry.last_row);
     answer_to(group.session, {0, verdict}, 1);
   }
+  if (!group.counted.empty()) {
+    alarm_at(again, [this, mark = entry.mark, counted = group.counted] {
+      const auto it = entries_.find(mark);
+      if (it == entries_.end()) return;
+      event_group repeated;
+      repeated.stamp = context_->clock->now();
+      repeated.counted = counted;
+      enqueue(*it->second, std::move(repeated));
+    });
+  }
   if (group.operation) {
     refuse(*group.operation, why);
     if (group.session) queue_for(entry, job_not_offered{entry.key, why, again});
@@ -175,9 +200,47 @@ void shard_actor::rest_or_forget(lease_entry& entry) {
     ask_to_exit(entry.actor);
     entry.actor = nullptr;
   }
-  if (!entry.state->known()) {
+  if (!entry.state->known() && !refusals_.knows(entry.mark)) {
     by_key_.erase(entry.key);
     entries_.erase(entry.mark);
+  }
+}
+
+void shard_actor::budget(const lease_entry& entry, const event_group& group,
+                         const decision_group& out) {
+  const bool was_empty = refusals_.empty();
+  for (const auto& a : out.answers) {
+    const bool refusal =
+        a.decision == protocol::decision::rejected || a.decision == protocol::decision::ignored;
+    if (!refusal || !protocol::is_frame(a.kind)) continue;
+    const refusal_key key{a.gen, a.kind, a.reason};
+    if (a.counted) {
+      refusals_.count(entry.mark, key, a.decision, a.seq, a.content);
+    } else {
+      refusals_.note(entry.mark, key, group.stamp);
+    }
+  }
+  if (was_empty && !refusals_.empty()) {
+    alarm_at(context_->clock->now() + refusal_window, [this] { close_refusal_windows(); });
+  }
+}
+
+void shard_actor::close_refusal_windows() {
+  const auto now = context_->clock->now();
+  for (auto& [mark, counted] : refusals_.close(now)) {
+    const auto it = entries_.find(mark);
+    if (it == entries_.end()) continue;
+    if (counted.empty()) {
+      rest_or_forget(*it->second);
+      continue;
+    }
+    event_group group;
+    group.stamp = now;
+    group.counted = std::move(counted);
+    enqueue(*it->second, std::move(group));
+  }
+  if (!refusals_.empty()) {
+    alarm_at(now + protocol::duration{refusal_window.ms / 4}, [this] { close_refusal_windows(); });
   }
 }
 

@@ -348,6 +348,41 @@ void row_group::on_row(const row& what, const record& after) {
   attachment_.clear();
 }
 
+void row_group::count(const counted_frames& what, instant at, const record& r) {
+  const std::string counted = to_text(what);
+  put_framed(bytes_, {key_,
+                      policy_,
+                      before_is_mine_,
+                      last_row_,
+                      at,
+                      {},
+                      {},
+                      event_kind::counted,
+                      nullptr,
+                      false,
+                      r.state,
+                      {what.decision, what.reason, {}, {}},
+                      rule_version,
+                      counted});
+  ++count_;
+  before_is_mine_ = r.known();
+  last_row_ = {};
+}
+
+std::string to_text(const counted_frames& what) {
+  std::string text;
+  const auto line = [&text](std::string_view key, std::string_view value) {
+    text.append(key).append("=").append(value).append("\n");
+  };
+  line("generation", std::to_string(what.gen.value));
+  line("kind", word(what.kind));
+  line("number", std::to_string(what.number));
+  line("first_sequence", std::to_string(what.first.value));
+  line("last_sequence", std::to_string(what.last.value));
+  line("hash", to_text(policy_id{what.hash}));
+  return text;
+}
+
 std::string encode_row(const stored_row& r) {
   std::string bytes;
   put_framed(bytes, {r.key, r.policy, false, r.prev_row, r.at, r.ingress_at, r.fired_at,

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "leasehold/protocol/evidence.hpp"
 #include "leasehold/protocol/record_image.hpp"
@@ -89,6 +90,7 @@ std::optional<fold::mismatch> fold::feed(const stored_row& r) {
 
 std::optional<fold::mismatch> fold::feed_store_row(const stored_row& r) {
   if (r.input.kind == event_kind::base) return feed_base(r);
+  if (r.input.kind == event_kind::counted) return feed_counted(r);
   if (r.input.kind == event_kind::forget) leases_.erase(r.key);
   if (r.input.kind != event_kind::policy) return std::nullopt;
   const auto chosen = policy_from_text(r.attachment);
@@ -96,6 +98,19 @@ std::optional<fold::mismatch> fold::feed_store_row(const stored_row& r) {
   learn(r.policy, *chosen);
   const policy_id id = id_of(*chosen);
   if (id != r.policy) return differs(r, "policy", to_text(r.policy), to_text(id));
+  return std::nullopt;
+}
+
+std::optional<fold::mismatch> fold::feed_counted(const stored_row& r) {
+  const auto found = leases_.find(r.key);
+  if (found == leases_.end()) return std::nullopt;
+  auto& image = found->second;
+  if (r.row.value != 0 && r.row <= image.last_row) return std::nullopt;
+  const auto before = std::exchange(image.last_row, r.row);
+  if (r.prev_row != before) return differs(r, "prev_row", r.prev_row.value, before.value);
+  if (r.state_before != image.state.state) {
+    return differs(r, "state_before", word(r.state_before), word(image.state.state));
+  }
   return std::nullopt;
 }
 

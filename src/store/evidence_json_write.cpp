@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <charconv>
 #include <cstring>
 
 #include "leasehold/actors/job.hpp"
@@ -69,6 +70,27 @@ json::object job_json(const actors::job_spec& spec) {
           {"payload_sha256", sha256_hex(spec.payload)}};
 }
 
+/// The `key=value` lines of a counted row.
+json::object counted_json(std::string_view text) {
+  json::object counted;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const auto line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
+    const auto equals = line.find('=');
+    if (equals == std::string_view::npos) continue;
+    const auto value = line.substr(equals + 1);
+    std::int64_t number = 0;
+    const auto read = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (read.ec == std::errc{} && read.ptr == value.data() + value.size()) {
+      counted[line.substr(0, equals)] = number;
+    } else {
+      counted[line.substr(0, equals)] = value;
+    }
+  }
+  return counted;
+}
+
 json::value attachment_json(const protocol::stored_row& r, const protocol::policy* chosen) {
   if (r.attachment.empty()) return nullptr;
   if (r.input.kind == event_kind::submit) {
@@ -82,6 +104,7 @@ json::value attachment_json(const protocol::stored_row& r, const protocol::polic
     return json::object{{"policy", read ? json::value(policy_json(*read)) : json::value()}};
   }
   if (r.input.kind == event_kind::clock_anchored) return json::object{{"basis", r.attachment}};
+  if (r.input.kind == event_kind::counted) return counted_json(r.attachment);
   return json::object{{"bytes", r.attachment.size()}, {"sha256", sha256_hex(r.attachment)}};
 }
 

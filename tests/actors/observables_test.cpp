@@ -395,5 +395,55 @@ TEST(Submit, TheSameJobAgainIsADuplicateAndAnotherBodyIsRefused) {
   EXPECT_EQ(submit(rig, "j", {.queue = "q", .payload = "b"}).reason, reason::request_reused);
 }
 
+std::vector<protocol::stored_row> all_rows(coordinator_rig& rig) {
+  return std::get<std::vector<protocol::stored_row>>(rig.store->rows_from({1}, 100'000));
+}
+
+std::int64_t rows_of_kind(coordinator_rig& rig, event_kind kind) {
+  return std::ranges::count_if(all_rows(rig), [&](const auto& r) { return r.input.kind == kind; });
+}
+
+TEST(Refusals, TheirLikeBeyondAHundredAMinuteAreOneCountedRow) {
+  coordinator_rig rig;
+  rig_worker w(rig, "w");
+  w.credit(1);
+  submit(rig, "j");
+  w.ack("j", 1);
+  w.result("j", 1);
+  for (int i = 1; i <= 250; ++i) EXPECT_EQ(w.renew("j", 1, i).reason, reason::lease_settled);
+  EXPECT_EQ(rows_of_kind(rig, event_kind::renew), 100);
+  EXPECT_EQ(rows_of_kind(rig, event_kind::counted), 0);
+  rig.advance(60'000);
+  ASSERT_EQ(rows_of_kind(rig, event_kind::counted), 1);
+  const auto row = all_rows(rig).back();
+  EXPECT_EQ(row.answer.reason, reason::lease_settled);
+  EXPECT_NE(row.attachment.find("number=150\n"), std::string::npos) << row.attachment;
+  EXPECT_NE(row.attachment.find("first_sequence=101\nlast_sequence=250\n"), std::string::npos);
+  protocol::fold folded;
+  for (const auto& r : all_rows(rig)) {
+    const auto wrong = folded.feed(r);
+    EXPECT_FALSE(wrong) << wrong->sentence;
+  }
+  // The next minute has a budget of its own.
+  w.renew("j", 1, 1);
+  EXPECT_EQ(rows_of_kind(rig, event_kind::renew), 101);
+}
+
+TEST(Refusals, OneMessageCannotSpendMoreThanTheBudget) {
+  coordinator_rig rig;
+  rig_worker w(rig, "w");
+  std::vector<decltype(protocol::worker_frame::body)> many;
+  for (int i = 1; i <= 300; ++i) many.emplace_back(w.frame(event_kind::renew, "nobody", 1, i));
+  const auto first = w.say_all(std::move(many));
+  rig.settle();
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_TRUE(w.session->verdict_of(first + i)) << i;
+    EXPECT_EQ(w.session->verdict_of(first + i)->reason, reason::unknown_lease);
+  }
+  EXPECT_EQ(rows_of_kind(rig, event_kind::renew), 100);
+  rig.advance(60'000);
+  EXPECT_EQ(rows_of_kind(rig, event_kind::counted), 1);
+}
+
 }  // namespace
 }  // namespace leasehold::tests

@@ -141,6 +141,8 @@ struct load_leases {
 // ---- to a lease
 // ----------------------------------------------------------------------------------
 
+using refusals_seen = std::map<struct refusal_key, std::int64_t>;
+
 /// A group to decide at one instant. The lease takes nothing more until the shard, after the
 /// commit, sends the next one.
 struct lease_work {
@@ -150,8 +152,10 @@ struct lease_work {
   std::string attachment;                  ///< submit: the job's body
   std::optional<protocol::policy> policy;  ///< submit: of a lease not known so far
   protocol::generation floor;
-  protocol::row_number last_row;     ///< the lease's newest durable row
-  protocol::row_number group_began;  ///< first row of the group committed last; 0: none
+  protocol::row_number last_row;                 ///< the lease's newest durable row
+  protocol::row_number group_began;              ///< first row of the group committed last; 0: none
+  std::shared_ptr<const refusals_seen> refused;  ///< of this minute; null: none
+  std::vector<protocol::counted_frames> counted;  ///< to be written as counted rows
 };
 /// The commit of the last group failed: put the record from before back.
 struct lease_undo {};
@@ -218,6 +222,9 @@ struct append_rows {
 struct commit_done {
   place back_to;
   std::int64_t buffer = 0;
+  std::int64_t rows = 0;
+  std::int64_t bytes = 0;
+  protocol::instant handed_over;
   store_result<committed> result;
 };
 struct checkpoint_part {

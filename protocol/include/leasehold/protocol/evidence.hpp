@@ -54,30 +54,50 @@ struct stored_row {
   lease_key key;
   policy_id policy;
   instant at;
-  instant ingress_at;   ///< frames and operations: when their message was read; else 0
-  instant fired_at;     ///< deadlines: when the timer really fired; else 0
-  event input;          ///< its kind is the row's; the rest is default for the coordinator's own rows
+  instant ingress_at;  ///< frames and operations: when their message was read; else 0
+  instant fired_at;    ///< deadlines: when the timer really fired; else 0
+  event input;  ///< its kind is the row's; the rest is default for the coordinator's own rows
   bool has_input = false;
   bool derived = false;
   lease_state state_before = lease_state::none;
   verdict answer;
   std::int64_t rule_version = protocol::rule_version;
   /// Opaque to the rules. submit: the job's body. policy: its canonical text. clock_anchored: its
-  /// basis (boot, wall, operator). base: the lease's image (record_image.hpp).
+  /// basis (boot, wall, operator). counted: what was counted (counted_frames). base: the lease's
+  /// image (record_image.hpp).
   std::string attachment;
   friend bool operator==(const stored_row&, const stored_row&) = default;
 };
 
-/// The rows of one lease from one durable group, encoded as they come to be. The log frames each row
-/// with its length, so that rows can be told apart without decoding them.
+/// Refused or ignored frames that have no row of their own: those of one (lease, generation, kind,
+/// reason) beyond the first hundred of a minute are one counted row (protocol.md 6).
+struct counted_frames {
+  protocol::generation gen;
+  event_kind kind{};
+  protocol::decision decision{};
+  protocol::reason reason{};
+  std::int64_t number = 0;
+  sequence first;  ///< of the first frame counted; 0 for kinds without one
+  sequence last;
+  std::uint64_t hash = 0;  ///< over the counted frames in their order; tells two counts apart
+  friend bool operator==(const counted_frames&, const counted_frames&) = default;
+};
+/// As the attachment of a counted row: `key=value` lines.
+std::string to_text(const counted_frames& what);
+
+/// The rows of one lease from one durable group, encoded as they come to be. The log frames each
+/// row with its length, so that rows can be told apart without decoding them.
 class row_group final : public row_sink {
  public:
   /// `last_row`: the lease's newest row so far; `ingress` of the group's message, or 0.
-  row_group(lease_key key, policy_id policy, row_number last_row, instant ingress, instant fired_at);
+  row_group(lease_key key, policy_id policy, row_number last_row, instant ingress,
+            instant fired_at);
 
   void on_row(const row& what, const record& after) override;
   /// Attached to the next row (see stored_row::attachment).
   void attach(std::string bytes);
+  /// One row for frames that were only counted; it changes no record.
+  void count(const counted_frames& what, instant at, const record& r);
 
   [[nodiscard]] std::int64_t count() const noexcept { return count_; }
   [[nodiscard]] const std::string& bytes() const noexcept { return bytes_; }
@@ -102,12 +122,13 @@ std::string encode_policy_row(const policy& chosen, instant at);
 /// The row that each start writes: `basis` is boot, wall or operator.
 std::string encode_clock_anchored_row(std::string_view basis, instant at);
 
-/// A framed row among bytes: its length, a check value of 4 bytes that only the log fills in, its body.
+/// A framed row among bytes: its length, a check value of 4 bytes that only the log fills in, its
+/// body.
 struct framed_row {
   std::size_t check_at;  ///< where the check value stands
   std::uint32_t check;
   std::string_view body;
-  std::size_t end;       ///< where the next one begins
+  std::size_t end;  ///< where the next one begins
 };
 /// Reads the frame at `at`; nothing when it does not end within `bytes`.
 std::optional<framed_row> read_frame(std::string_view bytes, std::size_t at) noexcept;
@@ -115,7 +136,8 @@ std::optional<framed_row> read_frame(std::string_view bytes, std::size_t at) noe
 /// Decodes the body of one framed row; nothing when it is not a whole row.
 std::optional<stored_row> decode_row(std::string_view body, row_number number);
 
-/// Decodes the rows that `bytes` hold, numbered from `first`; the first bad one ends it with `broken`.
+/// Decodes the rows that `bytes` hold, numbered from `first`; the first bad one ends it with
+/// `broken`.
 struct decoded_rows {
   std::vector<stored_row> rows;
   std::optional<row_number> broken;
@@ -144,9 +166,9 @@ class fold {
   /// Puts a lease as a checkpoint has it; rows after its last_row go on from there.
   void load(lease_key key, lease_image image);
 
-  /// Applies the next row of its lease. Yields what does not follow from the inputs; the record then
-  /// is as the rules say. Rows of one lease must come in order; rows at or before its last_row are
-  /// passed over.
+  /// Applies the next row of its lease. Yields what does not follow from the inputs; the record
+  /// then is as the rules say. Rows of one lease must come in order; rows at or before its last_row
+  /// are passed over.
   std::optional<mismatch> feed(const stored_row& r);
 
   /// Nothing when the lease is not known.
@@ -175,6 +197,7 @@ class fold {
 
   std::optional<mismatch> feed_store_row(const stored_row& r);
   std::optional<mismatch> feed_base(const stored_row& r);
+  std::optional<mismatch> feed_counted(const stored_row& r);
   std::optional<mismatch> feed_lease_row(const stored_row& r, lease_image& image);
   std::optional<mismatch> judge(const stored_row& r, lease_image& image, expected_rows& due);
   std::optional<mismatch> find_policy_fault(const stored_row& r, const lease_image& image) const;
@@ -205,6 +228,7 @@ using cell_sink = std::function<void(std::string_view column, const cell& value)
 /// Gives the replay columns of a row to `out`. `step` is the scenario's step (0 in live evidence).
 void write_cells(std::int64_t step, const row& what, const record& after, const cell_sink& out);
 /// Gives all columns of a stored row, replay's first, then the live ones.
-void write_cells(const stored_row& r, const record& after, row_number deferred_row, const cell_sink& out);
+void write_cells(const stored_row& r, const record& after, row_number deferred_row,
+                 const cell_sink& out);
 
 }  // namespace leasehold::protocol
