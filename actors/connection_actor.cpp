@@ -103,7 +103,13 @@ void connection_actor::welcome() {
   welcome_.heartbeat_interval = context_->options.heartbeat_interval;
   welcome_.node = context_->options.node;
   outbound_frames said;
-  said.frames.push_back({0, std::exchange(welcome_, {})});
+  said.frames.push_back({0, welcome_});
+  // A cancel is told again at every reconnect, until it is acknowledged or its lease has ended.
+  for (const auto& standing : std::exchange(welcome_, {}).resumed) {
+    if (standing.cancel_requested && standing.state == protocol::lease_state::active) {
+      said.frames.push_back({0, protocol::cancel_notice{standing}});
+    }
+  }
   send_out(said);
   for (auto& message : std::exchange(early_, {})) {
     if (phase_ == phase::open) take_open(message);

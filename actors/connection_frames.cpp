@@ -23,6 +23,12 @@ void connection_actor::take(inbound_message& message) {
   switch (phase_) {
     case phase::before_hello: {
       auto& frames = message.message.frames;
+      if (frames.empty() && !message.message.unreadable.empty()) {
+        const auto& bad = message.message.unreadable.front();
+        refuse(bad.frame_id, bad.reason);
+        close(protocol::close_code::protocol_error, "Hello cannot be read: " + bad.sentence);
+        return;
+      }
       auto* first = frames.empty() ? nullptr : std::get_if<protocol::hello>(&frames.front().body);
       if (first == nullptr) {
         close(protocol::close_code::protocol_error, "The first frame of a session is Hello.");
@@ -97,6 +103,7 @@ void connection_actor::greet(protocol::hello& hello, std::int64_t frame_id) {
   session->tenant = who_.tenant;
   session->holder = protocol::holder{who_.name + "/" + hello.incarnation};
   session->where = self_;
+  session->who = std::make_shared<const principal>(who_);
   session_ = std::move(session);
   view_.tenant = who_.tenant;
   view_.holder = session_->holder;

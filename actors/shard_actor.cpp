@@ -106,11 +106,32 @@ lease_entry& shard_actor::entry_of(const protocol::lease_key& key) {
 void shard_actor::take_frames(shard_frames& message) {
   begin_turn();
   for (auto& lease : message.leases) {
+    if (const auto* known = find(lease.key);
+        known != nullptr && known->spec &&
+        !message.session->who->may_use_queue(known->spec->queue)) {
+      forbid(message.session, lease);
+      continue;
+    }
     event_group group;
     group.stamp = message.ingress;
     group.session = message.session;
     group.events = std::move(lease.frames);
     enqueue(entry_of(lease.key), std::move(group));
+  }
+  send_answers();
+}
+
+void shard_actor::forbid(const session_ptr& session, const lease_frames& lease) {
+  for (const auto& frame : lease.frames) {
+    context_->counters->refuse(protocol::reason::forbidden);
+    if (frame.frame_id == 0) continue;
+    protocol::frame_verdict verdict;
+    verdict.answers = frame.frame_id;
+    verdict.epoch = frame.session_epoch;
+    verdict.reason = protocol::reason::forbidden;
+    verdict.outcome = protocol::class_of(verdict.decision, verdict.reason);
+    verdict.standing.lease = lease.key.lease;
+    answer_to(session, {0, std::move(verdict)}, 1);
   }
 }
 

@@ -85,6 +85,8 @@ class shard_actor final : public coordinator_actor {
   void collect(const collect_checkpoint& message);
   lease_entry& entry_of(const protocol::lease_key& key);
   void refuse(const shard_operation& operation, protocol::reason why) const;
+  /// Answers frames of a principal that may not use the lease's queue; the lease is not touched.
+  void forbid(const session_ptr& session, const lease_frames& lease);
   bool refuse_submit(const shard_operation& operation, const lease_entry* known);
 
   // ---- shard_groups.cpp: from a group to its commit

@@ -49,7 +49,9 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
   const auto before = std::move(entry.state);
   entry.state = settle_rows(std::move(out.after), first);
   entry.group_began = first;
-  entry.last_row = {first.value + out.count - 1};
+  // The rows of a lease are linked from the one on that made it known.
+  entry.last_row = entry.state->known() ? protocol::row_number{first.value + out.count - 1}
+                                        : protocol::row_number{};
   entry.changed = entry.state->known();
   const auto group = std::move(*entry.deciding);
   entry.deciding.reset();

@@ -298,6 +298,20 @@ TEST(Session, ADisconnectChangesNoAuthority) {
   EXPECT_EQ(job(rig, "j")->state->state, lease_state::active);
 }
 
+TEST(Session, ACancelIsToldAgainAtEveryReconnect) {
+  coordinator_rig rig;
+  rig_worker w(rig, "w");
+  w.credit(1);
+  submit(rig, "j");
+  w.ack("j", 1);
+  w.disconnect();
+  EXPECT_EQ(operate(rig, "j", cancel_event()).reason, reason::cancel_requested);
+  for (int reconnect = 0; reconnect < 2; ++reconnect) {
+    w.connect({{protocol::lease_id{"j"}, {1}, {}}});
+    EXPECT_EQ(w.session->all<protocol::cancel_notice>().size(), 1U);
+  }
+}
+
 TEST(Session, GoodbyeHandsLeasesBackAndClosesOnceTheyAreReleased) {
   coordinator_rig rig;
   rig_worker w(rig, "w");
@@ -443,6 +457,38 @@ TEST(Refusals, OneMessageCannotSpendMoreThanTheBudget) {
   EXPECT_EQ(rows_of_kind(rig, event_kind::renew), 100);
   rig.advance(60'000);
   EXPECT_EQ(rows_of_kind(rig, event_kind::counted), 1);
+}
+
+TEST(Session, AFrameAboutAQueueThatIsNotGrantedTouchesNoLease) {
+  coordinator_rig rig;
+  rig_worker w(rig, "w");
+  rig_worker other(rig, "other", "b", {"own"}, {"own"});
+  w.credit(1);
+  submit(rig, "j");
+  w.ack("j", 1);
+  const auto rows = rig.counters->last_row.value();
+  const auto said = other.renew("j", 1, 1);
+  EXPECT_EQ(said.reason, reason::forbidden);
+  EXPECT_EQ(said.standing.state, lease_state::none) << "nothing is told about the lease";
+  EXPECT_EQ(rig.counters->last_row.value(), rows);
+  EXPECT_FALSE(job(rig, "j")->state->frozen);
+}
+
+TEST(Evidence, RowsOfALeaseThatNobodyKnowsFoldWhereverTheyCame) {
+  coordinator_rig rig;
+  rig_worker w(rig, "w");
+  for (int i = 1; i <= 3; ++i) {
+    w.say(w.frame(event_kind::renew, "nobody", 1, i));  // one message each, back to back
+  }
+  rig.settle();
+  w.renew("nobody", 1, 4);
+  submit(rig, "nobody");
+  protocol::fold folded;
+  for (const auto& r : all_rows(rig)) {
+    const auto wrong = folded.feed(r);
+    EXPECT_FALSE(wrong) << wrong->row.value << " " << wrong->column << " " << wrong->sentence;
+  }
+  EXPECT_EQ(rows_of_kind(rig, event_kind::renew), 4);
 }
 
 }  // namespace

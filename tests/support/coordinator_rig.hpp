@@ -175,12 +175,12 @@ class coordinator_rig {
 class rig_worker {
  public:
   rig_worker(coordinator_rig& rig, std::string name, std::string incarnation_digit = "a",
-             std::vector<std::string> queues = {"q"})
+             std::vector<std::string> queues = {"q"}, std::vector<std::string> granted = {"*"})
       : rig_(rig), queues_(std::move(queues)) {
     who_.name = std::move(name);
     who_.tenant = protocol::tenant_id{"t"};
     who_.roles = {actors::role::worker};
-    who_.queues = {"*"};
+    who_.queues = std::move(granted);
     who_.max_leases = 1'000'000;
     while (incarnation_.size() < 32) incarnation_ += incarnation_digit;
     connect();

@@ -30,6 +30,7 @@ struct session_ref {
   protocol::tenant_id tenant;
   protocol::holder holder;
   place where;
+  std::shared_ptr<const principal> who;
 };
 using session_ptr = std::shared_ptr<const session_ref>;
 
