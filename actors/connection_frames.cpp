@@ -37,7 +37,8 @@ void connection_actor::take(inbound_message& message) {
       const auto frame_id = frames.front().frame_id;
       greet(*first, frame_id);
       frames.erase(frames.begin());
-      if (phase_ == phase::resuming && !frames.empty()) early_.push_back(std::move(message));
+      const bool more = !frames.empty() || !message.message.unreadable.empty();
+      if (phase_ == phase::resuming && more) early_.push_back(std::move(message));
       return;
     }
     case phase::resuming:

@@ -45,6 +45,7 @@ void coordinator::parts::make_contexts() {
     context->link = options.link;
     context->counters = options.counters;
     context->on_fatal = options.on_fatal;
+    context->on_store_trouble = options.on_store_trouble;
     context->pass_fence = [this](std::size_t on, std::int64_t fence, const place& back_to) {
       gateways[on]->pass_fence(fence, back_to);
     };

@@ -76,6 +76,8 @@ void journal_actor::done(commit_done& what) {
     counted.commit_time.observe_us((context_->clock->now().ms - what.handed_over.ms) * 1000);
     context_->counters->last_row.set(last_row_.value);
     context_->counters->store_failing.set(0);
+    if (std::exchange(trouble_told_, {}) && context_->on_store_trouble)
+      context_->on_store_trouble({});
     for (const auto& [id, watch] : watches_) {
       context_->link->post(watch.thread, [hear = watch.on_rows, last = last_row_] { hear(last); });
     }
@@ -83,6 +85,12 @@ void journal_actor::done(commit_done& what) {
     const auto& error = std::get<store_error>(what.result);
     context_->counters->store_failing.set(1);
     context_->counters->commit_failures.add();
+    const auto now = context_->clock->now();
+    if ((!trouble_told_ || trouble_told_ + protocol::duration{10'000} <= now) &&
+        context_->on_store_trouble) {
+      trouble_told_ = now;
+      context_->on_store_trouble(error.sentence);
+    }
     if (error.what == store_error::kind::fatal) context_->on_fatal(error.sentence);
   }
   tell(*context_, what.back_to, journal_answer{what.buffer, std::move(what.result)});

@@ -36,6 +36,8 @@ class journal_actor final : public coordinator_actor {
   protocol::row_number last_row_;
   protocol::row_number checkpointed_;
   std::map<std::int64_t, watch_rows> watches_;
+  protocol::instant
+      trouble_told_;  ///< when it was last said that the store takes no write; 0: it does
   // A checkpoint on its way: the shards' parts, written one by one; a failed one is written again.
   bool checkpointing_ = false;
   bool writing_ = false;

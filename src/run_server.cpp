@@ -28,10 +28,14 @@ int next_signal(long milliseconds) {
   return got < 0 ? 0 : got;
 }
 
+/// The loops, the database and its readers need this many before the first connection.
+constexpr rlim_t fewest_descriptors = 64;
+
 void prepare_process() {
   const sigset_t ours = our_signals();
   pthread_sigmask(SIG_BLOCK, &ours, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a file-size limit is an error of the write, which the store reports
   // A core dump would hold tokens and payloads.
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
@@ -68,6 +72,13 @@ void serve(server& what) {
 
 int run_server(invocation how) {
   prepare_process();
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < fewest_descriptors) {
+    std::cerr << "leaseholdd: The limit of open files is " << files.rlim_cur << "; raise it to "
+              << fewest_descriptors << " at least, and by one for each connection (ulimit -n)."
+              << std::endl;
+    return EXIT_FAILURE;
+  }
   auto started = server::start(std::move(how));
   if (const auto* failed = std::get_if<start_failed>(&started)) {
     std::cerr << "leaseholdd: " << failed->sentence << std::endl;

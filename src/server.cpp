@@ -167,6 +167,14 @@ std::optional<start_failed> server::parts::start_coordinator() {
   o.link = std::make_shared<loop_link>(std::move(all));
   o.counters = counters;
   o.make_id = [] { return "j-" + random_hex(32); };
+  o.on_store_trouble = [this](std::string_view why) {
+    if (why.empty()) {
+      lines->write(log_level::info, "the store takes writes again");
+    } else {
+      lines->write(log_level::error, "the store takes no writes; nothing is granted",
+                   {{"why", why}});
+    }
+  };
   o.on_fatal = [this](std::string_view why) {
     lines->write(log_level::error, "cannot go on; the process ends and recovers at its next start",
                  {{"why", why}});
@@ -273,6 +281,11 @@ void server::reload() {
                    {{"why", bad->sentence}});
     return;
   }
+  if (std::get<principal_set>(read).entries.empty()) {
+    p.lines->write(log_level::error, "principals not reloaded; the old ones stay",
+                   {{"why", "the file names no principal, which would lock everybody out"}});
+    return;
+  }
   p.lines->set_level(log_level_from_word(next.log_level));
   auto all = capped(std::move(std::get<principal_set>(read)), next);
   const auto count = static_cast<std::int64_t>(all.entries.size());
@@ -284,7 +297,10 @@ void server::reload() {
 void server::drain() {
   parts& p = *parts_;
   if (p.draining.exchange(true)) return;
-  p.drain_until = p.clock->now() + p.chosen->current()->drain_timeout;
+  // Closing the sockets takes its share of the time that the operator gave.
+  const auto timeout = p.chosen->current()->drain_timeout;
+  const std::int64_t closing = std::min<std::int64_t>(closing_limit.count(), timeout.ms / 2);
+  p.drain_until = p.clock->now() + protocol::duration{timeout.ms - closing};
   p.lines->write(log_level::info, "draining",
                  {{"timeout_ms", p.chosen->current()->drain_timeout.ms}});
   p.coordinator->drain(p.drain_until);

@@ -86,6 +86,8 @@ struct thread_context {
   std::function<void(std::size_t thread, std::int64_t fence, const place& back_to)> pass_fence;
   /// A connection of this thread has nothing more to do; called there, once.
   std::function<void(std::int64_t session)> connection_done;
+  /// The store took no write, or takes them again (empty). May be empty itself.
+  std::function<void(std::string_view why)> on_store_trouble;
   /// Something that the process must not survive: it stops and recovers from the store.
   std::function<void(std::string_view why)> on_fatal;
 
