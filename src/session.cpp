@@ -54,6 +54,12 @@ void session::on_close() {
 
 void session::send(std::span<const protocol::coordinator_frame> frames) {
   if (socket_ == nullptr || frames.empty()) return;
+  if (!credential_holds()) {
+    // Nothing more leaves to a revoked credential; an offer that was on its way is missed or
+    // withdrawn.
+    close(close_code::credential_ended, "The credential was revoked or changed.");
+    return;
+  }
   std::string message;
   codec_.encode(frames, message);
   api_->shared.counters->messages_out.add();

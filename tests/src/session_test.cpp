@@ -122,6 +122,16 @@ TEST_F(session_test, ARevokedTokenEndsItsSessionAtTheNextMessage) {
   EXPECT_EQ(rig.gateway.delivered.size(), 1U);
 }
 
+TEST_F(session_test, NothingMoreIsSentToARevokedToken) {
+  auto all = api_rig::everybody();
+  all.entries[0].tokens = {hash_token("another")};
+  rig.api->shared.principals->replace(all);
+  const std::vector<protocol::coordinator_frame> one(1, {1, protocol::server_heartbeat{{9}}});
+  rig.gateway.sink->send(one);
+  EXPECT_TRUE(wire->sent.empty());
+  EXPECT_EQ(closed(), close_code::credential_ended);
+}
+
 TEST_F(session_test, ASenderOverItsRateIsNotReadUntilItIsWithinIt) {
   options chosen;
   chosen.frames_per_second = 10;
