@@ -1,0 +1,105 @@
+#include "program_run.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "support/temporary_directory.hpp"
+
+extern char** environ;
+
+namespace leasehold::e2e {
+namespace {
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  for (auto& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+std::vector<std::string> environment_without_ours() {
+  std::vector<std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (std::strncmp(*entry, "LEASEHOLD_", 10) != 0) out.emplace_back(*entry);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within) {
+  const auto by = std::chrono::steady_clock::now() + within;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > by) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  }
+  return true;
+}
+
+std::string content_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+program_run::program_run(const std::string& program, const std::vector<std::string>& arguments,
+                         const std::filesystem::path& output) {
+  std::vector<std::string> words{program};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  auto variables = environment_without_ours();
+  const auto argument_list = pointers_to(words);
+  const auto variable_list = pointers_to(variables);
+  const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const pid_t parent = ::getpid();
+  id_ = ::fork();
+  if (id_ == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(out, STDERR_FILENO);
+    ::execve(program.c_str(), argument_list.data(), variable_list.data());
+    ::_exit(127);
+  }
+  ::close(out);
+}
+
+program_run::~program_run() {
+  if (id_ <= 0 || ended_) return;
+  ::kill(id_, SIGKILL);
+  ::waitpid(id_, nullptr, 0);
+}
+
+void program_run::signal(int number) const {
+  if (id_ > 0 && !ended_) ::kill(id_, number);
+}
+
+std::optional<int> program_run::wait(std::chrono::milliseconds within) {
+  if (id_ <= 0) return std::nullopt;
+  eventually(
+      [this] {
+        int status = 0;
+        if (!ended_ && ::waitpid(id_, &status, WNOHANG) == id_) {
+          ended_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        }
+        return ended_.has_value();
+      },
+      within);
+  return ended_;
+}
+
+program_end run_leasehold(const std::vector<std::string>& arguments) {
+  const tests::temporary_directory kept;
+  const auto output = kept.path() / "output";
+  program_run run(LEASEHOLD, arguments, output);
+  const auto code = run.wait();
+  return {code.value_or(-1), content_of(output)};
+}
+
+}  // namespace leasehold::e2e

@@ -1,0 +1,52 @@
+// A program run as a child: its output in a file, its end waited for. It dies with the test.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace leasehold::e2e {
+
+/// The longest wait for what must happen: only a test that fails waits so long.
+inline constexpr std::chrono::seconds patience{30};
+
+/// Asks again and again until it holds; false when it never does.
+bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within = patience);
+
+std::string content_of(const std::filesystem::path& file);
+
+class program_run {
+ public:
+  /// Starts it with both outputs appended to `output`, and without LEASEHOLD_ variables.
+  program_run(const std::string& program, const std::vector<std::string>& arguments,
+              const std::filesystem::path& output);
+  /// Kills what still runs.
+  ~program_run();
+  program_run(const program_run&) = delete;
+  program_run& operator=(const program_run&) = delete;
+
+  void signal(int number) const;
+  /// The exit code, or 128 and the signal that ended it; nothing when it does not end in time.
+  std::optional<int> wait(std::chrono::milliseconds within = patience);
+  [[nodiscard]] pid_t id() const noexcept { return id_; }
+
+ private:
+  pid_t id_ = -1;
+  std::optional<int> ended_;
+};
+
+struct program_end {
+  int exit_code = -1;
+  std::string output;
+};
+
+/// Runs `leasehold` to its end.
+program_end run_leasehold(const std::vector<std::string>& arguments);
+
+}  // namespace leasehold::e2e
