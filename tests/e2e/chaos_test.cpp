@@ -55,8 +55,9 @@ class chaos : public on_threads {
   void submit_all() {
     for (int i = 0; i < jobs; ++i) {
       // A lost offer is made again soon; a lease outlives every stall of the machine.
-      server.submit("job-" + std::to_string(i),
-                    {{"ack_timeout_ms", 1000}, {"lease_duration_ms", 60'000}});
+      server.submit(
+          "job-" + std::to_string(i),
+          {{"ack_timeout_ms", 1000}, {"recovery_grace_ms", 500}, {"lease_duration_ms", 60'000}});
     }
   }
 

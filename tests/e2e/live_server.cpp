@@ -32,6 +32,22 @@ std::uint16_t port_in(const std::string& log) {
   return static_cast<std::uint16_t>(std::stoi(log.substr(at + before.size(), 5)));
 }
 
+std::vector<json::object> rows_of(const api_answer& said) {
+  EXPECT_EQ(said.status, 200) << said.text;
+  std::vector<json::object> rows;
+  std::istringstream lines(said.text);
+  for (std::string line; std::getline(lines, line);) {
+    json::error_code no_json;
+    auto row = json::parse(line, no_json);
+    if (no_json || !row.is_object()) {
+      ADD_FAILURE() << "no row: " << line;
+      return rows;
+    }
+    rows.push_back(std::move(row.get_object()));
+  }
+  return rows;
+}
+
 }  // namespace
 
 live_server::live_server(int threads, std::vector<std::string> more)
@@ -157,20 +173,11 @@ bool live_server::reaches(const std::string& id, std::string_view state) {
 }
 
 std::vector<json::object> live_server::evidence(const std::string& job) {
-  const auto said = get("/v1/jobs/" + job + "/evidence");
-  EXPECT_EQ(said.status, 200) << said.text;
-  std::vector<json::object> rows;
-  std::istringstream lines(said.text);
-  for (std::string line; std::getline(lines, line);) {
-    json::error_code no_json;
-    auto row = json::parse(line, no_json);
-    if (no_json || !row.is_object()) {
-      ADD_FAILURE() << "no row: " << line;
-      return rows;
-    }
-    rows.push_back(std::move(row.get_object()));
-  }
-  return rows;
+  return rows_of(get("/v1/jobs/" + job + "/evidence"));
+}
+
+std::vector<json::object> live_server::all_evidence() {
+  return rows_of(get("/v1/evidence", "auditor"));
 }
 
 void expect_proven(const live_server& server) {

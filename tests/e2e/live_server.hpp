@@ -74,6 +74,8 @@ class live_server {
   [[nodiscard]] bool reaches(const std::string& job, std::string_view state);
   /// The evidence of a job, oldest first.
   std::vector<json::object> evidence(const std::string& job);
+  /// The first thousand rows of the tenant, oldest first.
+  std::vector<json::object> all_evidence();
   std::string metrics() { return get("/metrics", "operator").text; }
 
  private:

@@ -164,7 +164,7 @@ TEST_P(refusals, AClientIsNoWorkerAndAWorkerNoClient) {
   const auto said = server.post("/v1/jobs", {{"queue", "q"}}, "w1");
   EXPECT_EQ(said.status, 403);
   EXPECT_EQ(said.body.at("reason"), "forbidden");
-  server.submit("guarded");
+  server.submit("guarded", {}, "elsewhere");
   EXPECT_EQ(server.post("/v1/jobs/guarded:revoke", {}, "client").status, 403);
   EXPECT_EQ(server.post("/v1/jobs/guarded:cancel", {}, "auditor").status, 403);
   EXPECT_EQ(server.get("/v1/jobs", "").status, 401);

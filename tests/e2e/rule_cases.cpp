@@ -315,6 +315,7 @@ std::vector<rule_case> active_cases() {
       {"renew.capped", "a-renew-beyond-the-lifetime",
        [](scene& s) {
          s.active({{"max_lifetime_ms", 3'600'000}});
+         s.let_time_pass();
          return s.tell(s.renew(1));
        },
        rejected, why::max_lifetime_reached, permanent},

@@ -39,7 +39,14 @@ void rule_scene::offered(const json::object& policy) {
   world_.worker.offer_of(lease_);
 }
 
-void rule_scene::start(std::int64_t gen) { world_.worker.start(lease_, gen); }
+void rule_scene::start(std::int64_t gen) {
+  acquired_at_ = world_.worker.start(lease_, gen).acquired_at;
+}
+
+void rule_scene::let_time_pass() {
+  // What a worker reckons is never ahead of the coordinator.
+  EXPECT_TRUE(eventually([this] { return world_.worker.now() > acquired_at_; }));
+}
 
 void rule_scene::active(const json::object& policy) {
   offered(policy);

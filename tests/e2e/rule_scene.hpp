@@ -44,6 +44,8 @@ class rule_scene {
   /// An ownership conflict is open.
   void frozen();
 
+  /// Returns once the coordinator's clock is past the activation.
+  void let_time_pass();
   void operate(const std::string& what, const json::object& body = {});
 
   // ---- frames about it, with generation 1 where none is named
@@ -72,6 +74,7 @@ class rule_scene {
 
   rule_world& world_;
   std::string lease_;
+  protocol::instant acquired_at_;
 };
 
 }  // namespace leasehold::e2e

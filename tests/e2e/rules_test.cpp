@@ -54,6 +54,26 @@ TEST_P(rules, OfEveryFrameAreAnsweredAsThePageSays) { play(general_cases()); }
 TEST_P(rules, OfAnOfferedLeaseAreAnsweredAsThePageSays) { play(offered_cases()); }
 TEST_P(rules, OfAnActiveLeaseAreAnsweredAsThePageSays) { play(active_cases()); }
 
+TEST_P(rules, AFrameAboutAnUnknownLeaseLeavesARowOfNoLease) {
+  rule_scene scene(world, "nobody");
+  EXPECT_EQ(scene.tell(scene.renew(7)).reason, reason::unknown_lease);
+  const auto rows = world.server.all_evidence();
+  expect_columns(last_row(rows, "renew"), {{"rule", "1"},
+                                           {"lease_id", "nobody"},
+                                           {"job_id", ""},
+                                           {"state_before", "none"},
+                                           {"state", "none"},
+                                           {"kind", "none"},
+                                           {"generation", 0},
+                                           {"frame_generation", 1},
+                                           {"frame_sequence", 7},
+                                           {"decision", "rejected"},
+                                           {"reason", "unknown_lease"}});
+  // A job of that name which comes later begins a history of its own.
+  scene.active();
+  EXPECT_EQ(world.server.evidence("nobody").front().at("event"), "submit");
+}
+
 TEST_P(rules, AConflictThatTheStoredGrantDecidesLeavesTheHolderItsLease) {
   rule_scene scene(world, "conflict");
   scene.active();

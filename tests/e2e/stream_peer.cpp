@@ -153,6 +153,7 @@ bool stream_peer::read_more() {
     };
     if (frame->payload.size() >= 2) close_code_ = byte(0) << 8 | byte(1);
     socket_.send(test::bytes_of({.opcode = 8, .payload = frame->payload}));
+    socket_.close();
     ended_ = true;
   } else {
     newest_message_ = frame->payload;

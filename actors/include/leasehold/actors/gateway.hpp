@@ -93,8 +93,8 @@ struct queue_view {
   std::string queue;
   std::int64_t ready = 0;    ///< may be offered now
   std::int64_t waiting = 0;  ///< for not_before or a backoff
-  std::int64_t offered = 0;  ///< offered or being offered
-  std::int64_t held = 0;     ///< live
+  std::int64_t offered = 0;  ///< the grant is being committed
+  std::int64_t held = 0;     ///< live: offered or active
   std::int64_t workers = 0;
   std::int64_t free_slots = 0;
   protocol::instant oldest;  ///< when the oldest ready job was submitted; 0: none
