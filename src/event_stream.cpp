@@ -20,7 +20,7 @@ constexpr protocol::duration pause_when_busy{200};
 
 bool event_filter::wants(const shown_row& shown, const evidence_cursor& cursor) const {
   const auto& r = shown.row;
-  return (job.empty() || r.key.lease.value == job) &&
+  return (until.value == 0 || r.row <= until) && (job.empty() || r.key.lease.value == job) &&
          (event.empty() || protocol::word(r.input.kind) == event) &&
          (decision.empty() || protocol::word(r.answer.decision) == decision) &&
          (reason.empty() || protocol::word(r.answer.reason) == reason) &&
@@ -87,6 +87,10 @@ void event_stream::pump() {
     socket_->close(close_code::credential_ended, "The credential was revoked or changed.");
     return;
   }
+  if (is_complete()) {
+    socket_->close(close_code::goodbye, "This was the last row that was asked for.");
+    return;
+  }
   if (cursor_->next() > last_) {
     told_behind_ = false;
     return;
@@ -97,6 +101,10 @@ void event_stream::pump() {
   } else {
     read();
   }
+}
+
+bool event_stream::is_complete() const {
+  return wanted_.until.value > 0 && cursor_->next() > wanted_.until && last_ >= wanted_.until;
 }
 
 void event_stream::pump_after(protocol::duration pause) {
@@ -171,6 +179,10 @@ bool event_stream::credential_holds() {
 upgrade_answer upgrade_events(const call_ptr& c) {
   event_filter wanted;
   const row_number from{c->query.number("from", 0, protocol::max_number).value_or(0)};
+  wanted.until = {c->query.number("until", 1, protocol::max_number).value_or(0)};
+  if (wanted.until.value > 0 && from > wanted.until) {
+    c->query.refuse("The parameter until must not lie before from.");
+  }
   wanted.job = c->query.text("job", 128).value_or("");
   wanted.queue = c->query.text("queue", 128).value_or("");
   wanted.event = c->query.text("event", 32).value_or("");

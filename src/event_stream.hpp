@@ -22,11 +22,13 @@ struct event_filter {
   std::string event;
   std::string decision;
   std::string reason;
+  protocol::row_number until;  ///< the last row; 0: there is none
   [[nodiscard]] bool wants(const shown_row& shown, const evidence_cursor& cursor) const;
 };
 
 /// Lives on its socket's thread. A row is one text message, its JSON line. A reader that is far
-/// behind hears {"behind": rows, "next_row": N, "last_row": N} and goes on from there.
+/// behind hears {"behind": rows, "next_row": N, "last_row": N} and goes on from there. With a last
+/// row the socket is closed in good order once the log has passed it, wanted or not.
 class event_stream final : public socket_events, public std::enable_shared_from_this<event_stream> {
  public:
   /// Rows behind the newest at which a reader is told so.
@@ -52,6 +54,7 @@ class event_stream final : public socket_events, public std::enable_shared_from_
   void hear(protocol::row_number last);
   void pump();
   void pump_after(protocol::duration pause);
+  [[nodiscard]] bool is_complete() const;
   void read();
   void take(portion got);
   void tell_if_behind();

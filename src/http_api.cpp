@@ -117,7 +117,8 @@ const route* http_api::admit(const call_ptr& c, bool upgrading) {
   if (!open) {
     if (!authenticate(*c)) return refuse(reason::unauthenticated);
     if (!way.who.lets(c->who)) {
-      return refuse(reason::forbidden, "The credential does not have the role for this.");
+      return refuse(reason::forbidden,
+                    "The credential lacks the role for this: " + way.who.words() + ".");
     }
     const auto wait =
         api_->shared.rates->take(c->who.name, c->who.requests_per_second, api_->gateway->now());

@@ -47,6 +47,18 @@ bool access::lets(const actors::principal& caller) const {
          (operator_ && caller.has(role::operator_)) || (auditor && caller.has(role::auditor));
 }
 
+std::string access::words() const {
+  using actors::role;
+  std::string out;
+  for (const auto& [wanted, which] : {std::pair{worker, role::worker},
+                                      {client, role::client},
+                                      {operator_, role::operator_},
+                                      {auditor, role::auditor}}) {
+    if (wanted) out += (out.empty() ? "" : " or ") + std::string(word(which));
+  }
+  return out;
+}
+
 void call::refuse(problem what) const {
   what.request_id = request_id;
   what.trace_id = trace_id;

@@ -104,6 +104,8 @@ struct access {
   bool auditor = false;
   bool open = false;
   [[nodiscard]] bool lets(const actors::principal& who) const;
+  /// The roles of which one is needed: "client or operator".
+  [[nodiscard]] std::string words() const;
 };
 
 using upgrade_answer = std::variant<upgrade_refused, upgrade_accepted>;

@@ -250,6 +250,35 @@ TEST_F(events_test, AFilterLetsOnlyItsRowsThrough) {
   EXPECT_EQ(row(0), 5);
 }
 
+TEST_F(events_test, ALastRowEndsTheReaderThereAndNotOneRowLater) {
+  log.submit("t", "a");
+  log.submit("t", "b");
+  const auto events = watch("?from=2&until=3");
+  await_messages(2);
+  EXPECT_TRUE(wire->closed.empty() || row(1) == 3);
+  rig.run_until([&] { return !wire->closed.empty(); });
+  EXPECT_EQ(wire->sent.size(), 2U);
+  EXPECT_EQ(wire->closed.at(0).first, protocol::close_code::goodbye);
+}
+
+TEST_F(events_test, ALastRowEndsTheReaderAlsoWhenNoRowWasWanted) {
+  log.submit("t", "a");
+  const auto events = watch("?from=1&until=3&job=nope");
+  rig.run_until([&] { return rig.gateway.watches.size() == 1; });
+  EXPECT_TRUE(wire->closed.empty());
+  log.submit("t", "b");
+  tell();
+  rig.run_until([&] { return !wire->closed.empty(); });
+  EXPECT_TRUE(wire->sent.empty());
+}
+
+TEST_F(events_test, ALastRowBeforeTheFirstIsRefused) {
+  const auto answer =
+      rig.http->upgrade(api_rig::request("GET", "/v1/events?from=4&until=3", "auditor"));
+  ASSERT_TRUE(std::holds_alternative<upgrade_refused>(answer));
+  EXPECT_EQ(std::get<upgrade_refused>(answer).response.status, 400);
+}
+
 TEST_F(events_test, ASlowReaderIsReadForNoFasterThanItReads) {
   wire->queued = event_stream::enough_waiting + 1;
   log.submit("t", "a");
