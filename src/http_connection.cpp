@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "leasehold/protocol/reason.hpp"
 #include "src/http_head.hpp"
 #include "src/websocket.hpp"
 
@@ -35,16 +36,19 @@ bool has_folded_line(std::string_view head) {
          head.find("\r\n\t") != std::string_view::npos;
 }
 
-/// Refusals of requests that the API never saw: the shape of its errors, without a reason of the
-/// protocol.
-http_response refusal(int status, std::string_view sentence) {
-  const std::string title{http::obsolete_reason(static_cast<http::status>(status))};
-  http_response answer{status, {{"content-type", "application/problem+json"}}, ""};
-  answer.body = "{\"type\":\"about:blank\",\"title\":\"" + title +
-                "\",\"status\":" + std::to_string(status) + ",\"detail\":\"" +
-                std::string{sentence} + "\"}\n";
-  if (status == 426) answer.headers.emplace_back("sec-websocket-version", "13");
-  return answer;
+/// The protocol's word for what a request did wrong before the API saw it, where it has one.
+protocol::reason reason_of(int status) {
+  switch (status) {
+    case 400:
+      return protocol::reason::malformed;
+    case 413:
+    case 431:
+      return protocol::reason::too_large;
+    case 429:
+      return protocol::reason::rate_limited;
+    default:
+      return protocol::reason::none;
+  }
 }
 
 class http_connection final : public connection,
@@ -352,6 +356,20 @@ void open_http(std::shared_ptr<peer_stream> stream, std::string peer,
                                                 std::move(ticket));
   host->add(made);
   made->start();
+}
+
+http_response refusal(int status, std::string_view sentence) {
+  const auto why = reason_of(status);
+  const bool has_word = why != protocol::reason::none;
+  const std::string word{protocol::word(why)};
+  http_response answer{status, {{"content-type", "application/problem+json"}}, ""};
+  answer.body =
+      "{\"type\":\"" + (has_word ? "urn:leasehold:reason:" + word : "about:blank") +
+      "\",\"title\":\"" + std::string{http::obsolete_reason(static_cast<http::status>(status))} +
+      "\",\"status\":" + std::to_string(status) + ",\"detail\":\"" + std::string{sentence} + '"' +
+      (has_word ? ",\"reason\":\"" + word + '"' : "") + "}\n";
+  if (status == 426) answer.headers.emplace_back("sec-websocket-version", "13");
+  return answer;
 }
 
 std::string answer_text(const http_response& answer, bool keep_alive, bool body) {

@@ -19,13 +19,9 @@ constexpr std::chrono::milliseconds accept_pause{100};
 /// What a connection beyond the caps reads; it was not asked what it wants.
 std::string refusal_text(admission::refusal why) {
   const bool full = why == admission::refusal::full;
-  http_response answer{
-      full ? 503 : 429,
-      {{"content-type", "application/problem+json"}, {"retry-after", "1"}},
-      full ? R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
-             R"("detail":"Too many connections; come back later."})"
-           : R"({"type":"about:blank","title":"Too Many Requests","status":429,)"
-             R"("detail":"Too many handshakes from this address; come back later."})"};
+  auto answer = full ? refusal(503, "Too many connections; come back later.")
+                     : refusal(429, "Too many handshakes from this address; come back later.");
+  answer.headers.emplace_back("retry-after", "1");
   return answer_text(answer, false, true);
 }
 

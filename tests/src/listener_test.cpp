@@ -215,6 +215,23 @@ TEST(Listener, LimitsOfTheBodyAreAnsweredWith413) {
             413);
 }
 
+TEST(Listener, WhatIsTooLargeIsRefusedWithThatReason) {
+  net_limits limits;
+  limits.body_bytes = 10;
+  limits.target_bytes = 10;
+  net_rig rig{limits};
+  const std::string long_body =
+      "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 11\r\n\r\nbbbbbbbbbbb";
+  for (const std::string& bytes : {long_body, get('/' + std::string(10, 'p'))}) {
+    raw_peer peer{rig.port()};
+    peer.send(bytes);
+    const auto answer = read_answer(peer);
+    ASSERT_TRUE(answer);
+    EXPECT_THAT(answer->body, HasSubstr(R"("type":"urn:leasehold:reason:too_large")"));
+    EXPECT_THAT(answer->body, HasSubstr(R"("reason":"too_large")"));
+  }
+}
+
 TEST(Listener, ASlowHeadIsAnsweredWith408AndASilentPeerIsClosed) {
   net_limits limits;
   limits.head = milliseconds{50};
