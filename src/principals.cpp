@@ -26,14 +26,6 @@ constexpr std::array<std::pair<role, std::string_view>, 4> roles{{{role::worker,
 constexpr std::array<std::string_view, 8> entry_keys{
     "name", "tenant", "roles", "tokens", "queues", "programs", "max_leases", "requests_per_second"};
 
-/// Names become the first half of a holder and must not hold the slash that ends it.
-bool is_name(std::string_view text) {
-  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == ':' || c == '-';
-  });
-}
-
 class reader {
  public:
   explicit reader(const std::string& name) : name_(name) {}
@@ -91,9 +83,9 @@ class reader {
   std::string read_name(const toml::table& entry, std::string_view key) {
     const toml::node* node = entry.get(key);
     const auto* text = node == nullptr ? nullptr : node->as_string();
-    if (text != nullptr && is_name(text->get())) return text->get();
+    if (text != nullptr && is_principal_name(text->get())) return text->get();
     refuse(node == nullptr ? entry : *node,
-           std::string(key) + " must be given: 1 to 128 of A-Z a-z 0-9 . _ : -");
+           std::string(key) + " must be given: " + std::string(name_rule));
     return {};
   }
 
@@ -119,9 +111,9 @@ class reader {
   std::vector<std::string> read_names(const toml::table& entry, std::string_view key) {
     std::vector<std::string> out;
     for (auto& [text, node] : read_texts(entry, key)) {
-      if (text != "*" && !is_name(text)) {
+      if (text != "*" && !is_principal_name(text)) {
         refuse(*node, std::string(key) + " holds \"" + config_text::printable(text) +
-                          "\"; a name is \"*\" or 1 to 128 of A-Z a-z 0-9 . _ : -");
+                          "\"; a name is \"*\" or " + std::string(name_rule));
       }
       out.push_back(std::move(text));
     }
@@ -168,6 +160,14 @@ class reader {
 };
 
 }  // namespace
+
+// Names become the first half of a holder and must not hold the slash that ends it.
+bool is_principal_name(std::string_view text) noexcept {
+  return !text.empty() && text.size() <= 128 && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == ':' || c == '-';
+  });
+}
 
 std::string_view word(role what) noexcept {
   const auto found = std::ranges::find(roles, what, &std::pair<role, std::string_view>::first);

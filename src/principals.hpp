@@ -41,6 +41,10 @@ struct principals_fault {
   std::string sentence;
 };
 
+/// What names of principals, tenants, queues and programs are made of, as people are told it.
+inline constexpr std::string_view name_rule = "1 to 128 of A-Z a-z 0-9 . _ : -";
+bool is_principal_name(std::string_view text) noexcept;
+
 std::string_view word(actors::role what) noexcept;
 std::optional<actors::role> role_from_word(std::string_view text) noexcept;
 

@@ -115,6 +115,12 @@ std::optional<start_failed> server::parts::read_access() {
   auto prepared = prepare_directory(o.data_directory(), o.principals_file(), !o.principals.empty());
   if (auto* fault = std::get_if<token_fault>(&prepared)) return start_failed{fault->sentence};
   const auto& first = std::get<first_start>(prepared);
+  if (first.store_is_gone) {
+    lines->write(log_level::warn,
+                 "a new store is made in a directory that was used before: if it had a store, stop "
+                 "here and restore that one",
+                 {{"data", o.data}});
+  }
   if (first.operator_token) {
     lines->write(log_level::info, "first start: the operator's token was written",
                  {{"file", first.operator_token->string()}});

@@ -1,6 +1,7 @@
 #include "src/token_file.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "src/config_text.hpp"
+#include "src/store/schema.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -71,6 +73,44 @@ std::optional<token_fault> find_difference(const principal_entry& there,
                      "it first."};
 }
 
+/// Before the file is touched: a name that breaks the rules would be found in a line of the file
+/// that nobody has written yet.
+std::optional<token_fault> find_name_fault(const token_request& asked) {
+  const auto fault = [](std::string_view what, const std::string& text) {
+    return token_fault{"The " + std::string(what) + " \"" + config_text::printable(text) +
+                           "\" cannot be one: a name has " + std::string(name_rule) + ".",
+                       true};
+  };
+  if (!is_principal_name(asked.name)) return fault("principal", asked.name);
+  if (!is_principal_name(asked.tenant)) return fault("tenant", asked.tenant);
+  for (const std::string& queue : asked.queues) {
+    if (queue != "*" && !is_principal_name(queue)) return fault("queue", queue);
+  }
+  for (const std::string& program : asked.programs) {
+    if (program != "*" && !is_principal_name(program)) return fault("program", program);
+  }
+  return std::nullopt;
+}
+
+/// Keeps others of our programs from changing the same principals file between reading and
+/// replacing.
+class file_turn {
+ public:
+  explicit file_turn(const std::filesystem::path& file)
+      : descriptor_(open((file.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+  }
+  ~file_turn() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  file_turn(const file_turn&) = delete;
+  file_turn& operator=(const file_turn&) = delete;
+
+ private:
+  int descriptor_;
+};
+
 principal_entry make_entry(const token_request& request) {
   principal_entry e;
   e.who.name = request.name;
@@ -81,6 +121,16 @@ principal_entry make_entry(const token_request& request) {
   e.who.max_leases = request.max_leases;
   e.who.requests_per_second = request.requests_per_second;
   return e;
+}
+
+/// Who can write into the directory can put another store or principals file there.
+std::optional<token_fault> find_access_fault(const std::filesystem::path& directory) {
+  struct stat found {};
+  if (stat(directory.c_str(), &found) != 0)
+    return os_fault("Cannot look at the data directory", directory);
+  if ((found.st_mode & 0022) == 0) return std::nullopt;
+  return token_fault{"Others can write into the data directory " + directory.string() +
+                     "; take that away with: chmod go-w " + directory.string()};
 }
 
 }  // namespace
@@ -120,6 +170,8 @@ std::optional<token_fault> write_principals(const std::filesystem::path& file,
 
 std::variant<added_token, token_fault> add_token(const std::filesystem::path& file,
                                                  const token_request& request) {
+  if (auto fault = find_name_fault(request)) return *fault;
+  const file_turn turn(file);
   auto read = read_or_empty(file);
   if (auto* fault = std::get_if<token_fault>(&read)) return *fault;
   auto& all = std::get<principal_set>(read);
@@ -157,6 +209,7 @@ std::variant<std::vector<token_line>, token_fault> list_tokens(const std::filesy
 std::variant<std::int64_t, token_fault> revoke_token(const std::filesystem::path& file,
                                                      const std::string& principal,
                                                      const std::string& token) {
+  const file_turn turn(file);
   auto read = read_principals(file);
   if (auto* fault = std::get_if<principals_fault>(&read)) return token_fault{fault->sentence};
   auto& all = std::get<principal_set>(read);
@@ -191,6 +244,9 @@ std::variant<first_start, token_fault> prepare_directory(const std::filesystem::
   if (!std::filesystem::is_directory(directory, failed)) {
     return token_fault{"The data directory " + directory.string() + " is not a directory."};
   }
+  if (auto fault = find_access_fault(directory)) return *fault;
+  out.store_is_gone = std::filesystem::exists(directory / "principals.toml", failed) &&
+                      !std::filesystem::exists(directory / storage::database_name, failed);
   if (own_principals || std::filesystem::exists(principals, failed)) return out;
 
   const std::filesystem::path token_path = directory / "operator.token";

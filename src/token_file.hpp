@@ -15,6 +15,7 @@ namespace leasehold::server {
 /// One sentence: what could not be done, where, and the way out.
 struct token_fault {
   std::string sentence;
+  bool is_in_the_request = false;  ///< the file was not even looked at
 };
 
 /// The content of a principals file. Comments of a file that is written again are not kept.
@@ -61,6 +62,7 @@ std::variant<std::int64_t, token_fault> revoke_token(const std::filesystem::path
 /// What a first start found or made.
 struct first_start {
   bool made_directory = false;
+  bool store_is_gone = false;  ///< principals are there, and no store
   std::optional<std::filesystem::path> operator_token;  ///< the file that it was written to
 };
 

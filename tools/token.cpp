@@ -51,7 +51,8 @@ exit_code add(const command_line& line, const token_options& chosen) {
   }
   const auto added = server::add_token(file_of(chosen), request);
   if (const auto* fault = std::get_if<server::token_fault>(&added)) {
-    return complain(exit_code::broken, fault->sentence);
+    return complain(fault->is_in_the_request ? exit_code::malformed : exit_code::broken,
+                    fault->sentence);
   }
   const auto& made = std::get<server::added_token>(added);
   if (line.json) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "src/token_file.hpp"
 
@@ -89,6 +90,41 @@ TEST_F(principals_test, APrincipalsFileOfOnesOwnIsNeverMade) {
   EXPECT_FALSE(fs::exists(directory_ / "own.toml"));
 }
 
+TEST_F(principals_test, ADirectoryThatOthersCanWriteIsRefused) {
+  good<first_start>(prepare_directory(directory_, file(), false));
+  for (const mode_t open : {0720U, 0702U, 0777U}) {
+    ASSERT_EQ(chmod(directory_.c_str(), open), 0);
+    const auto refused = prepare_directory(directory_, file(), false);
+    ASSERT_TRUE(std::holds_alternative<token_fault>(refused)) << std::oct << open;
+    EXPECT_THAT(std::get<token_fault>(refused).sentence, HasSubstr("chmod go-w"));
+  }
+  ASSERT_EQ(chmod(directory_.c_str(), 0755), 0);
+  good<first_start>(prepare_directory(directory_, file(), false));
+}
+
+TEST_F(principals_test, PrincipalsWithoutAStoreAreNoticedButNotAtTheFirstStart) {
+  EXPECT_FALSE(good<first_start>(prepare_directory(directory_, file(), false)).store_is_gone);
+  EXPECT_TRUE(good<first_start>(prepare_directory(directory_, file(), false)).store_is_gone);
+  std::ofstream(directory_ / "leasehold.db") << "x";
+  EXPECT_FALSE(good<first_start>(prepare_directory(directory_, file(), false)).store_is_gone);
+}
+
+TEST_F(principals_test, ANameThatCannotBeOneIsTheRequestsFaultAndMakesNoFile) {
+  fs::create_directory(directory_);
+  const std::vector<token_request> wrong{
+      {.name = "", .roles = {actors::role::worker}},
+      {.name = "a/b", .roles = {actors::role::worker}},
+      {.name = "a", .tenant = "t t", .roles = {actors::role::worker}},
+      {.name = "a", .roles = {actors::role::worker}, .queues = {"q", "q/r"}}};
+  for (const token_request& request : wrong) {
+    const auto refused = add_token(file(), request);
+    ASSERT_TRUE(std::holds_alternative<token_fault>(refused)) << request.name;
+    EXPECT_TRUE(std::get<token_fault>(refused).is_in_the_request);
+    EXPECT_THAT(std::get<token_fault>(refused).sentence, Not(HasSubstr("line")));
+  }
+  EXPECT_FALSE(fs::exists(file()));
+}
+
 TEST_F(principals_test, AFileThatOthersMayReadIsRefused) {
   good<first_start>(prepare_directory(directory_, file(), false));
   for (const mode_t open : {0640U, 0604U, 0620U, 0660U}) {
@@ -122,6 +158,22 @@ TEST_F(principals_test, ASecondTokenRotatesTheFirstOut) {
   EXPECT_NE(std::get<principal_set>(read).find_by_token(second.token), nullptr);
   EXPECT_EQ(good<std::int64_t>(revoke_token(file(), "w", "")), 1);
   EXPECT_TRUE(good<std::vector<token_line>>(list_tokens(file())).empty());
+}
+
+TEST_F(principals_test, TokensThatAreAddedAtOnceAreAllKept) {
+  fs::create_directories(directory_);
+  constexpr int at_once = 8;
+  std::vector<std::thread> adding;
+  for (int i = 0; i < at_once; ++i) {
+    adding.emplace_back([this, i] {
+      const auto added =
+          add_token(file(), {.name = "w" + std::to_string(i), .roles = {actors::role::worker}});
+      EXPECT_TRUE(std::holds_alternative<added_token>(added));
+    });
+  }
+  for (auto& thread : adding) thread.join();
+  EXPECT_EQ(good<std::vector<token_line>>(list_tokens(file())).size(),
+            static_cast<std::size_t>(at_once));
 }
 
 TEST_F(principals_test, AnotherTenantOrRoleForAKnownNameIsRefused) {
