@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tools/api.hpp"
-#include "tools/terminal.hpp"
+#include "tools/evidence_pages.hpp"
 
 namespace leasehold::tools {
 namespace {
@@ -14,25 +14,13 @@ struct export_options {
   std::int64_t from = 1;
 };
 
-/// Page after page until one is empty.
+/// All rows up to where the log ended at the beginning.
 exit_code export_rows(api& coordinator, const export_options& chosen) {
-  std::int64_t from = chosen.from;
-  for (;;) {
-    query target("/v1/evidence");
-    target.add("from", std::to_string(from));
-    std::int64_t rows = 0;
-    std::int64_t next = 0;
-    const auto result = coordinator.page(
-        target.target(),
-        [&](std::string_view line) {
-          fmt::print("{}\n", line);
-          ++rows;
-          return true;
-        },
-        next);
-    if (result != exit_code::ok || rows == 0 || next <= from) return result;
-    from = next;
-  }
+  std::int64_t newest = 0;
+  const auto asked = ask_newest_row(coordinator, newest);
+  if (asked != exit_code::ok) return asked;
+  return each_row(coordinator, {chosen.from, newest},
+                  [](std::string_view line) { fmt::print("{}\n", line); });
 }
 
 }  // namespace

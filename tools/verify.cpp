@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "tools/api.hpp"
+#include "tools/evidence_pages.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -49,37 +50,36 @@ exit_code verify_data(const verify_options& chosen, bool as_json) {
                        as_json);
 }
 
-/// Hands on each line of a file, or of standard input for "-". False: the file cannot be read.
-bool each_line(const std::string& path, const std::function<void(const std::string&)>& use) {
+/// Hands on each line of a file, or of standard input for "-", until `use` finds one wrong and says
+/// how. Lines without content are left out.
+exit_code each_line(const std::string& path,
+                    const std::function<std::optional<std::string>(const std::string&)>& use) {
   std::ifstream file;
   if (path != "-") file.open(path);
   std::istream& in = path == "-" ? std::cin : file;
-  if (!in) return false;
+  std::int64_t number = 0;
   for (std::string line; std::getline(in, line);) {
-    if (!line.empty()) use(line);
+    ++number;
+    if (line.empty()) continue;
+    if (const auto wrong = use(line)) {
+      return complain(exit_code::malformed,
+                      fmt::format("{}, line {}: {}", printable(path), number, printable(*wrong)));
+    }
   }
-  return !in.bad();
-}
-
-exit_code unreadable(const std::string& path) {
+  // A folder can be opened, but not read; a file that is not there fails before its first line.
+  if (!in.bad() && (path == "-" || file.is_open())) return exit_code::ok;
   return complain(exit_code::malformed, fmt::format("{} cannot be read", printable(path)));
 }
 
 /// Compares each job of a file, one JSON object a line, as `leasehold jobs --json` writes them.
 exit_code compare_jobs(const std::string& path, storage::line_verifier& verifier) {
-  std::int64_t number = 0;
-  std::int64_t malformed = 0;
-  const bool read = each_line(path, [&](const std::string& line) {
-    ++number;
+  return each_line(path, [&](const std::string& line) -> std::optional<std::string> {
     boost::system::error_code failed;
     const auto job = boost::json::parse(line, failed);
-    if (!failed && job.is_object()) return verifier.compare_job(job.get_object());
-    if (malformed == 0) malformed = number;
+    if (failed || !job.is_object()) return "this is not a JSON object";
+    verifier.compare_job(job.get_object());
+    return std::nullopt;
   });
-  if (!read) return unreadable(path);
-  if (malformed == 0) return exit_code::ok;
-  return complain(exit_code::malformed,
-                  fmt::format("{}: line {} is not a JSON object", printable(path), malformed));
 }
 
 /// Writes every record that was rebuilt, one JSON object a line.
@@ -96,6 +96,13 @@ exit_code write_records(const std::string& path, const storage::line_verifier& v
   return complain(exit_code::broken, fmt::format("{} cannot be written", printable(path)));
 }
 
+/// An empty log follows from nothing: whoever asks for a proof is not told that there is one.
+exit_code nothing_to_prove(std::string_view where, bool as_json) {
+  if (as_json) print_json({{"proven", false}, {"rows", 0}});
+  return complain(exit_code::differs,
+                  fmt::format("{} has no row: there is nothing to prove", printable(where)));
+}
+
 exit_code conclude(const verify_options& chosen, storage::line_verifier& verifier, bool as_json) {
   if (!chosen.jobs.empty()) {
     const auto compared = compare_jobs(chosen.jobs, verifier);
@@ -110,40 +117,35 @@ exit_code conclude(const verify_options& chosen, storage::line_verifier& verifie
 
 exit_code verify_lines(const verify_options& chosen, bool as_json) {
   storage::line_verifier verifier(chosen.most);
-  if (!each_line(chosen.lines, [&](const std::string& line) { verifier.feed(line); })) {
-    return unreadable(chosen.lines);
-  }
-  return conclude(chosen, verifier, as_json);
+  bool has_rows = false;
+  const auto read = each_line(chosen.lines, [&](const std::string& line) {
+    has_rows = true;
+    return verifier.feed(line);
+  });
+  if (read != exit_code::ok) return read;
+  return has_rows ? conclude(chosen, verifier, as_json) : nothing_to_prove(chosen.lines, as_json);
 }
 
-/// Reads the evidence of a running coordinator page by page, as far as it went at the beginning.
+/// Reads the evidence of a running coordinator as far as it went at the beginning.
 exit_code verify_url(const verify_options& chosen, const command_line& line) {
   return api::open(line, [&](api& coordinator) {
-    std::int64_t end = 0;
-    const auto asked = coordinator.get("/v1/head", [&](const boost::json::object& head) {
-      end = number_in(head, "row");
-      return exit_code::ok;
-    });
+    std::int64_t newest = 0;
+    const auto asked = ask_newest_row(coordinator, newest);
     if (asked != exit_code::ok) return asked;
     storage::line_verifier verifier(chosen.most);
-    progress_bar bar("rows", end);
-    std::int64_t from = 1;
-    while (from <= end) {
-      std::int64_t next = 0;
-      const auto read = coordinator.page(
-          fmt::format("/v1/evidence?from={}", from),
-          [&](std::string_view text) {
-            verifier.feed(text);
-            return true;
-          },
-          next);
-      if (read != exit_code::ok) return read;
-      if (next <= from) break;
-      from = next;
-      bar.show(from - 1);
-    }
+    bool has_rows = false;
+    progress_bar bar("rows", newest);
+    const auto read = each_row(
+        coordinator, {1, newest},
+        [&](std::string_view text) {
+          has_rows = true;
+          verifier.feed(text);
+        },
+        [&](std::int64_t row) { bar.show(row); });
     bar.finish();
-    return conclude(chosen, verifier, line.json);
+    if (read != exit_code::ok) return read;
+    return has_rows ? conclude(chosen, verifier, line.json)
+                    : nothing_to_prove("the log", line.json);
   });
 }
 
@@ -175,9 +177,8 @@ void add_verify(CLI::App& app, command_line& line) {
       ->capture_default_str();
   command->footer(
       "Without --data and --lines the evidence of the coordinator at --url is read.\n"
-      "Exit codes: 0 proven, 1 something does not follow, 2 wrong usage or no store, 6 it cannot "
-      "be "
-      "read.\n"
+      "Exit codes: 0 proven, 1 something does not follow or there is no row, 2 wrong usage, no "
+      "store, or a line that is no row, 6 the store cannot be read.\n"
       "Examples:\n"
       "  leasehold verify --data /var/lib/leasehold --head \"$(cat head.kept)\"\n"
       "  leasehold verify --lines rows.jsonl --jobs jobs.jsonl");

@@ -26,6 +26,7 @@ json::object to_json(const storage::verify_report& report,
           {"leases", report.leases},
           {"policies", report.policies},
           {"records", report.records},
+          {"passed_over", report.passed_over},
           {"head", report.batches > 0 ? json::value(storage::to_text(report.head)) : json::value()},
           {"problem_count", report.problem_count},
           {"problems", std::move(problems)},
@@ -63,6 +64,10 @@ exit_code print_verdict(const storage::verify_report& report,
   } else {
     fmt::print("{} {} problems: {}\n", toned("not proven:", tone::bad), report.problem_count,
                counts);
+  }
+  if (report.passed_over > 0) {
+    fmt::print("{} jobs were not compared: they were shown at another time than the rows\n",
+               report.passed_over);
   }
   if (report.batches > 0) fmt::print("head: {}\n", storage::to_text(report.head));
   if (report.head_was_asked && report.proven()) fmt::print("the log extends the head given\n");

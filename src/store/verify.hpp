@@ -29,7 +29,8 @@ struct verify_report {
   std::int64_t batches = 0;
   std::int64_t leases = 0;
   std::int64_t policies = 0;
-  std::int64_t records = 0;  ///< compared with the fold
+  std::int64_t records = 0;      ///< compared with the fold
+  std::int64_t passed_over = 0;  ///< jobs that were shown at another time than the rows
   actors::log_head head;
   bool head_was_asked = false;
   std::int64_t problem_count = 0;
@@ -80,9 +81,11 @@ class line_verifier {
  public:
   explicit line_verifier(std::size_t most_problems = 20) : problems_(report_, most_problems) {}
 
-  /// A line that cannot be read is a problem that names its place.
-  void feed(std::string_view line);
-  /// Compares a job, as GET shows it, with the record that was rebuilt, field by field.
+  /// A line that cannot be read is a problem that names its place; the answer says what is wrong
+  /// with it.
+  std::optional<std::string> feed(std::string_view line);
+  /// Compares a job, as GET shows it, with the record that was rebuilt, field by field. Passes over
+  /// a job that was shown before the newest row of its lease, or after the last line of all.
   void compare_job(const boost::json::object& job);
   /// Call it after the last line and job.
   verify_report finish();
@@ -94,6 +97,8 @@ class line_verifier {
 
  private:
   void compare_cells(const evidence_line& line);
+  [[nodiscard]] bool is_of_another_time(const boost::json::object& job,
+                                        const protocol::fold::lease_image* image) const;
   verify_report report_;
   problem_list problems_;
   protocol::fold fold_;

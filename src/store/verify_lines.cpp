@@ -35,12 +35,12 @@ bool same(const json::value& a, const json::value& b) {
 
 }  // namespace
 
-void line_verifier::feed(std::string_view text) {
+std::optional<std::string> line_verifier::feed(std::string_view text) {
   ++lines_;
   auto read = read_evidence_line(text);
   if (const auto* wrong = std::get_if<std::string>(&read)) {
     problems_.add({}, "", "line " + std::to_string(lines_) + " cannot be read: " + *wrong);
-    return;
+    return *wrong;
   }
   auto& line = std::get<evidence_line>(read);
   ++report_.rows;
@@ -59,6 +59,7 @@ void line_verifier::feed(std::string_view text) {
       line.row.answer.decision == protocol::decision::accepted) {
     submitted_[line.row.key.lease.value] = {line.row.key, std::move(line.attachment)};
   }
+  return std::nullopt;
 }
 
 void line_verifier::compare_cells(const evidence_line& line) {
@@ -78,10 +79,22 @@ void line_verifier::compare_cells(const evidence_line& line) {
       });
 }
 
+bool line_verifier::is_of_another_time(const json::object& job,
+                                       const protocol::fold::lease_image* image) const {
+  const json::value* row = job.if_contains("row");
+  if (row == nullptr || !row->is_int64()) return false;
+  const protocol::row_number shown_at{row->get_int64()};
+  return shown_at > report_.head.last_row || (image != nullptr && shown_at < image->last_row);
+}
+
 void line_verifier::compare_job(const json::object& job) {
   const std::string id = text_of(job, "job_id");
   const auto found = submitted_.find(id);
   const auto* image = found == submitted_.end() ? nullptr : fold_.find(found->second.key);
+  if (is_of_another_time(job, image)) {
+    ++report_.passed_over;
+    return;
+  }
   if (image == nullptr) {
     problems_.add({}, "job_id", "no line tells how job '" + id + "' was submitted");
     return;

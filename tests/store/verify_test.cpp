@@ -303,6 +303,19 @@ TEST_F(Verify, ACutTailIsShownByTheHeadAlone) {
   EXPECT_EQ(report.problems.front().row.value, kept.last_row.value + 1);
 }
 
+TEST_F(Verify, ALogCutBelowItsCheckpointIsNamedWithoutAHead) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((directory.path() / storage::database_name).c_str(), &db), SQLITE_OK);
+  sqlite3_exec(db, "DELETE FROM batch WHERE first_row > 20", nullptr, nullptr, nullptr);
+  sqlite3_close(db);
+  const auto kept = expect(storage::head_of_directory(directory.path()));
+  const auto report = verify();
+  ASSERT_FALSE(report.proven());
+  EXPECT_TRUE(std::any_of(report.problems.begin(), report.problems.end(), [&](const auto& p) {
+    return p.row == kept.last_row && p.sentence.find("cut at its end") != std::string::npos;
+  }));
+}
+
 TEST_F(Verify, AChangedPolicyNamesTheRowThatMadeItKnown) {
   sqlite3* db = nullptr;
   ASSERT_EQ(sqlite3_open((directory.path() / storage::database_name).c_str(), &db), SQLITE_OK);
@@ -455,6 +468,30 @@ TEST_F(VerifyLines, AJobThatShowsAnotherRecordIsNamedByItsField) {
   ASSERT_EQ(report.problem_count, 2);
   EXPECT_EQ(report.problems[0].column, "attempt");
   EXPECT_EQ(report.problems[1].column, "queue");
+}
+
+TEST_F(VerifyLines, AJobThatWasShownAtAnotherTimeIsPassedOver) {
+  storage::line_verifier verifier;
+  for (const auto& line : lines) verifier.feed(line);
+  const auto newest = static_cast<std::int64_t>(lines.size());
+  const auto& [key, image] = *images.begin();
+  ASSERT_GT(image.last_row.value, 1);
+  const boost::json::value id(key.lease.value);
+  verifier.compare_job({{"job_id", id}, {"row", image.last_row.value - 1}});
+  verifier.compare_job({{"job_id", id}, {"row", newest + 1}});
+  verifier.compare_job({{"job_id", "later"}, {"row", newest + 1}});
+  const auto report = verifier.finish();
+  EXPECT_TRUE(report.proven());
+  EXPECT_EQ(report.passed_over, 3);
+  EXPECT_EQ(report.records, 0);
+}
+
+TEST_F(VerifyLines, AJobWhoseNewestRowTheLinesLackIsAProblem) {
+  storage::line_verifier verifier;
+  for (const auto& line : lines) verifier.feed(line);
+  const auto newest = static_cast<std::int64_t>(lines.size());
+  verifier.compare_job({{"job_id", "lost"}, {"row", newest}});
+  EXPECT_EQ(verifier.finish().problem_count, 1);
 }
 
 }  // namespace

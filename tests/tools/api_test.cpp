@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/tools/canned_server.hpp"
+#include "tools/evidence_pages.hpp"
 
 namespace leasehold::tests {
 namespace {
@@ -118,6 +119,41 @@ TEST(Api, APageTellsWhereTheNextBegins) {
   });
   EXPECT_EQ(code, exit_code::ok);
   EXPECT_EQ(next, 12);
+}
+
+TEST(EvidencePages, AreReadUpToWhereTheLogEndedAtTheBeginningAndNotBeyond) {
+  const std::string first = "{\"row\":1}\n{\"row\":2}\n";
+  const std::string second = "{\"row\":3}\n{\"row\":4}\n{\"row\":5}\n";
+  canned_server server({answer(200, R"({"row":4})"),
+                        answer(200, first, "Leasehold-Next-Row: 3\r\n"),
+                        answer(200, second, "Leasehold-Next-Row: 6\r\n")});
+  command_line line;
+  line.url = server.url();
+  std::vector<std::string> rows;
+  std::vector<std::int64_t> passed;
+  const auto code = api::open(line, [&](api& c) {
+    std::int64_t newest = 0;
+    EXPECT_EQ(tools::ask_newest_row(c, newest), exit_code::ok);
+    return tools::each_row(
+        c, {1, newest}, [&](std::string_view text) { rows.emplace_back(text); },
+        [&](std::int64_t row) { passed.push_back(row); });
+  });
+  EXPECT_EQ(code, exit_code::ok);
+  EXPECT_THAT(rows, ElementsAre("{\"row\":1}", "{\"row\":2}", "{\"row\":3}", "{\"row\":4}"));
+  EXPECT_THAT(passed, ElementsAre(2, 4));
+  EXPECT_EQ(server.requests().size(), 3U);
+}
+
+TEST(EvidencePages, ALineThatIsNoRowIsNotTakenForOne) {
+  canned_server server({answer(200, "{\"row\":1}\n{\"ro", "Leasehold-Next-Row: 3\r\n")});
+  command_line line;
+  line.url = server.url();
+  testing::internal::CaptureStderr();
+  const auto code = api::open(line, [&](api& c) {
+    return tools::each_row(c, {1, 2}, [](std::string_view) {});
+  });
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no row"));
+  EXPECT_EQ(code, exit_code::broken);
 }
 
 TEST(Query, EncodesValuesAndLeavesEmptyOnesOut) {
