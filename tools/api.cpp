@@ -154,8 +154,12 @@ exit_code api::listen(const std::string& target, const on_line& sink) {
   if (const auto* failed = std::get_if<transport_failure>(&end)) {
     return complain(exit_code::unreachable, failed->sentence);
   }
-  const auto* refused = std::get_if<http_answer>(&end);
-  return refused == nullptr ? exit_code::ok : refuse(*refused);
+  if (const auto* refused = std::get_if<http_answer>(&end)) return refuse(*refused);
+  const auto& closed = std::get<socket_closed>(end);
+  if (closed.code == 1000) return exit_code::ok;
+  return complain(exit_code::unreachable,
+                  fmt::format("the coordinator closed the stream with code {}: {}", closed.code,
+                              printable(closed.reason)));
 }
 
 exit_code api::finish(const std::variant<http_answer, transport_failure>& outcome,

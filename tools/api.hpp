@@ -44,7 +44,7 @@ class api {
   exit_code lines(const std::string& target, const std::string& accept, const on_line& sink);
   /// As lines() for a page of evidence; `next` becomes the row that the next page begins with.
   exit_code page(const std::string& target, const on_line& sink, std::int64_t& next);
-  /// Hands on each message of a WebSocket.
+  /// Hands on each message of a WebSocket until it ends in good order, or `sink` wants no more.
   exit_code listen(const std::string& target, const on_line& sink);
 
   [[nodiscard]] const command_line& line() const noexcept { return line_; }

@@ -9,7 +9,10 @@
 #include <utility>
 
 #include "leasehold/protocol/policy.hpp"
+#include "src/config_text.hpp"
 #include "src/config_units.hpp"
+#include "src/http_api_body.hpp"
+#include "tools/terminal.hpp"
 
 namespace leasehold::tools {
 namespace {
@@ -93,16 +96,29 @@ std::optional<std::int64_t> read_length_ms(std::string_view text) {
   return server::read_duration_ms(text);
 }
 
+std::string find_id_fault(const std::string& id) {
+  return id.empty() ? "a job's id has at least one letter; this one is empty" : "";
+}
+
+void put_payload(json::object& body, const std::string& payload) {
+  if (server::config_text::is_utf8(payload)) {
+    body["payload"] = payload;
+  } else {
+    body["payload_base64"] = server::to_base64(payload);
+  }
+}
+
 std::string read_file(const std::string& path, std::size_t limit, std::string& fault) {
   std::ifstream file;
   if (path != "-") file.open(path, std::ios::binary);
   std::istream& from = path == "-" ? std::cin : file;
-  if (!from) {
-    fault = fmt::format("cannot read {}", path);
-    return {};
-  }
   std::string out(limit + 1, '\0');
   from.read(out.data(), static_cast<std::streamsize>(out.size()));
+  // A folder can be opened; only reading it fails.
+  if (from.bad() || (path != "-" && !file.is_open())) {
+    fault = fmt::format("{} cannot be read: name a file that you may read", printable(path));
+    return {};
+  }
   out.resize(static_cast<std::size_t>(from.gcount()));
   if (out.size() > limit) fault = fmt::format("{} has more than {} bytes", path, limit);
   return out;

@@ -20,6 +20,12 @@ boost::json::object read_policy(const std::vector<std::string>& pairs, std::stri
 /// A length of time in ms: "250ms", "30s", "5m", "2h", "1d", or a plain number of seconds.
 std::optional<std::int64_t> read_length_ms(std::string_view text);
 
+/// What is wrong with a job's id before anybody is asked about it; empty: nothing.
+std::string find_id_fault(const std::string& id);
+
+/// Puts a payload into the body of a submit: as text, or as base64 where it is no UTF-8.
+void put_payload(boost::json::object& body, const std::string& payload);
+
 /// The whole of a file, or of standard input for "-", up to `limit` bytes. Sets `fault`.
 std::string read_file(const std::string& path, std::size_t limit, std::string& fault);
 

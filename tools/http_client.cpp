@@ -379,14 +379,17 @@ http_client::socket_end http_client::listen(
   beast::flat_buffer message;
   for (;;) {
     socket.read(message, error);
-    if (error == beast::websocket::error::closed) return std::monostate{};
+    if (error == beast::websocket::error::closed) {
+      const auto& why = socket.reason();
+      return socket_closed{why.code, std::string(why.reason.data(), why.reason.size())};
+    }
     if (error) return failure_of(options_, error);
     if (!on_message({static_cast<const char*>(message.data().data()), message.size()})) break;
     message.consume(message.size());
   }
   line.stream->plain().expires_at(clock::now() + std::chrono::seconds(1));
   socket.close(beast::websocket::close_code::normal, error);
-  return std::monostate{};
+  return socket_closed{};
 }
 
 std::optional<endpoint> parse_endpoint(std::string_view url) {

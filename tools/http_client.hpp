@@ -42,6 +42,12 @@ struct http_answer {
   std::string body;           ///< empty when the body went to a line sink
 };
 
+/// The end of a WebSocket. Code 1000 is an end in good order: ours, or the other side's.
+struct socket_closed {
+  int code = 1000;
+  std::string reason;
+};
+
 struct http_call {
   std::string method = "GET";
   std::string target;  ///< path and query, encoded
@@ -74,8 +80,8 @@ class http_client {
                                                     std::chrono::milliseconds extra_wait = {});
 
   /// Opens a WebSocket at `target` and hands on each text message; `on_message` returning false
-  /// closes it. Returns the status when the upgrade was refused, nothing after an orderly end.
-  using socket_end = std::variant<std::monostate, http_answer, transport_failure>;
+  /// closes it. Returns the answer when the upgrade was refused.
+  using socket_end = std::variant<socket_closed, http_answer, transport_failure>;
   socket_end listen(const std::string& target,
                     const std::function<bool(std::string_view message)>& on_message);
 

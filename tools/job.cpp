@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/api.hpp"
+#include "tools/arguments.hpp"
 #include "tools/job_evidence.hpp"
 #include "tools/job_text.hpp"
 #include "tools/terminal.hpp"
@@ -74,7 +75,7 @@ CLI::App* add_verb(CLI::App& parent, command_line& line, const std::shared_ptr<j
                    const std::string& name, const std::string& what,
                    std::function<exit_code(api&)> run) {
   auto* verb = parent.add_subcommand(name, what);
-  verb->add_option("job", chosen->job, "The job's id")->required();
+  verb->add_option("job", chosen->job, "The job's id")->required()->check(find_id_fault);
   verb->callback([&line, run = std::move(run)] { line.result = api::open(line, run); });
   return verb;
 }

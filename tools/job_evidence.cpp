@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tools/api.hpp"
+#include "tools/arguments.hpp"
 #include "tools/job_text.hpp"
 #include "tools/scenario_export.hpp"
 #include "tools/terminal.hpp"
@@ -118,7 +119,7 @@ exit_code show_evidence(api& coordinator, const evidence_options& chosen) {
 void add_job_evidence(CLI::App& job_command, command_line& line) {
   auto chosen = std::make_shared<evidence_options>();
   auto* verb = job_command.add_subcommand("evidence", "Everything that was decided about it");
-  verb->add_option("job", chosen->job, "The job's id")->required();
+  verb->add_option("job", chosen->job, "The job's id")->required()->check(find_id_fault);
   auto* csv = verb->add_flag("--csv", chosen->csv, "Comma-separated, all columns");
   verb->add_flag("--as-scenario", chosen->as_scenario,
                  "A scenario file that `leasehold replay --check` takes")

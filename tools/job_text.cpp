@@ -28,6 +28,22 @@ void add_time(std::string& out, std::string_view name, const json::object& job,
   if (const auto at = number_in(job, key); at > 0) add_line(out, name, time_text(at));
 }
 
+constexpr std::size_t longest_payload_shown = 200;
+
+/// The payload, where the caller may see it; a long one only by its beginning.
+void add_payload(std::string& out, const json::object& job) {
+  const bool is_text = job.contains("payload");
+  auto shown = printable(text_in(job, is_text ? "payload" : "payload_base64"));
+  if (shown.empty()) return;
+  if (shown.size() > longest_payload_shown) {
+    auto end = longest_payload_shown;
+    while ((static_cast<unsigned char>(shown[end]) & 0xC0U) == 0x80U) --end;
+    shown.resize(end);
+    shown += "... (--json shows all)";
+  }
+  out += fmt::format("  {:<16} {}\n", is_text ? "payload" : "payload (base64)", shown);
+}
+
 exit_code told_end(const api& coordinator, const json::object& job) {
   if (coordinator.line().json) {
     print_json(job);
@@ -55,6 +71,7 @@ std::string describe(const json::object& job) {
   add_line(out, "queue", cell_in(job, "queue"));
   add_line(out, "priority", cell_in(job, "priority"));
   add_line(out, "labels", cell_in(job, "labels"));
+  add_payload(out, job);
   add_line(out, "generation", cell_in(job, "generation"));
   add_line(out, "holder", cell_in(job, "holder_identity"));
   add_line(out, "attempt", cell_in(job, "attempt"));

@@ -1,13 +1,56 @@
 // The frame of the program: its global options and the list of its subcommands.
 #include "tools/subcommands.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "src/config_units.hpp"
+#include "tools/terminal.hpp"
+
 namespace leasehold::tools {
+namespace {
+
+/// The innermost command that was understood.
+const CLI::App* innermost(const CLI::App* app) {
+  const auto inner = app->get_subcommands();
+  return inner.empty() ? app : innermost(inner.back());
+}
+
+/// The first word that was meant to be a subcommand and is none; empty: there is no such word.
+std::string unknown_word(const CLI::App& program, const CLI::App& command) {
+  if (command.get_subcommands([](const CLI::App*) { return true; }).empty()) return {};
+  const auto left = program.remaining(true);
+  const auto found =
+      std::ranges::find_if(left, [](const std::string& word) { return !word.starts_with('-'); });
+  return found == left.end() ? std::string() : *found;
+}
+
+std::string failure_text(const CLI::App* program, const CLI::Error& wrong) {
+  const auto* command = innermost(program);
+  const auto word = unknown_word(*program, *command);
+  if (word.empty()) return CLI::FailureMessage::simple(program, wrong);
+  std::vector<std::string> names;
+  for (const auto* each : command->get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(each->get_name());
+  }
+  const auto nearest = server::nearest_word(word, names);
+  const std::string path = command == program ? "" : " " + command->get_name();
+  return fmt::format("leasehold{}: there is no subcommand \"{}\"{}\nleasehold{} --help shows all\n",
+                     path, printable(word),
+                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest), path);
+}
+
+}  // namespace
 
 void build_program(CLI::App& app, command_line& line) {
   app.name("leasehold");
   app.description("Talk to a Leasehold coordinator, work for it, and check what it decided.");
   app.require_subcommand(1);
   app.fallthrough();
+  app.failure_message(failure_text);
   app.add_option("--url", line.url, "Where the coordinator answers")
       ->envname("LEASEHOLD_URL")
       ->capture_default_str();

@@ -54,9 +54,9 @@ json::object common_body(const submit_options& chosen, std::string& fault) {
 
 exit_code submit_one(api& coordinator, const submit_options& chosen, json::object body) {
   std::string fault;
-  body["payload"] = chosen.payload_file.empty()
+  put_payload(body, chosen.payload_file.empty()
                         ? chosen.payload
-                        : read_file(chosen.payload_file, payload_limit, fault);
+                        : read_file(chosen.payload_file, payload_limit, fault));
   if (!fault.empty()) return complain(exit_code::malformed, fault);
   if (!chosen.job.empty()) body["job_id"] = chosen.job;
   body["request_id"] = chosen.request.empty() ? fresh_request_id() : chosen.request;
@@ -80,20 +80,28 @@ exit_code submit_lines(api& coordinator, const submit_options& chosen, const jso
   std::ifstream file;
   if (chosen.lines_file != "-") file.open(chosen.lines_file);
   std::istream& from = chosen.lines_file == "-" ? std::cin : file;
+  if (!from) {
+    return complain(exit_code::malformed,
+                    fmt::format("{} cannot be read: name a file that you may read",
+                                printable(chosen.lines_file)));
+  }
   std::vector<std::string> payloads;
   for (std::string line; std::getline(from, line);) {
     if (!line.empty()) payloads.push_back(std::move(line));
   }
   if (payloads.empty()) {
+    // A folder can be opened; only reading it fails.
     return complain(exit_code::malformed,
-                    fmt::format("{} has no line to submit", chosen.lines_file));
+                    fmt::format("{} {}", printable(chosen.lines_file),
+                                from.bad() ? "cannot be read: name a file that you may read"
+                                           : "has no line to submit"));
   }
   const auto prefix = chosen.request.empty() ? fresh_request_id() : chosen.request;
   progress_bar bar("submitting", static_cast<std::int64_t>(payloads.size()));
   std::int64_t count = 0;
-  for (auto& payload : payloads) {
+  for (const auto& payload : payloads) {
     auto body = common;
-    body["payload"] = std::move(payload);
+    put_payload(body, payload);
     ++count;
     body["request_id"] = fmt::format("{}-{}", prefix, count);
     if (!chosen.job.empty()) body["job_id"] = fmt::format("{}-{:05}", chosen.job, count);
@@ -140,7 +148,8 @@ void add_submit(CLI::App& app, command_line& line) {
                           "Submit one job for each line of this file (- reads standard input)");
   payload->excludes(file)->excludes(lines);
   file->excludes(lines);
-  command->add_option("--job", chosen->job, "Name of the job; with --lines its beginning");
+  command->add_option("--job", chosen->job, "Name of the job; with --lines its beginning")
+      ->check(find_id_fault);
   command
       ->add_option("--label", chosen->labels, "KEY=VALUE that a worker must have; may be repeated")
       ->allow_extra_args(false);

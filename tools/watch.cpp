@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tools/api.hpp"
+#include "tools/arguments.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -29,9 +30,18 @@ void print_row(const json::object& row) {
              text_in(row, "state"), number_in(row, "generation"));
 }
 
-/// A message of the events socket: rows, or a note that the reader fell behind.
-bool take_message(std::string_view message, const watch_options& chosen, bool as_json,
-                  std::int64_t& last) {
+/// Says that the coordinator has got ahead of this reader, who loses nothing by that.
+void tell_behind(const json::object& note, std::string_view message, bool as_json) {
+  if (as_json) {
+    fmt::print(stderr, "{}\n", printable(message));
+  } else {
+    fmt::print(stderr, "{} rows behind the newest, {}; going on from {}\n",
+               number_in(note, "behind"), number_in(note, "last_row"), number_in(note, "next_row"));
+  }
+}
+
+/// A message of the events socket: a row, or a note that the reader fell behind.
+bool take_message(std::string_view message, bool as_json, std::int64_t& last) {
   boost::system::error_code error;
   const auto parsed = json::parse(message, error);
   if (error || !parsed.is_object()) {
@@ -40,7 +50,7 @@ bool take_message(std::string_view message, const watch_options& chosen, bool as
   }
   const auto& row = parsed.get_object();
   if (!row.contains("event")) {
-    fmt::print(stderr, "{}\n", printable(message));
+    tell_behind(row, message, as_json);
     return true;
   }
   last = number_in(row, "row");
@@ -50,21 +60,34 @@ bool take_message(std::string_view message, const watch_options& chosen, bool as
     print_row(row);
   }
   std::fflush(stdout);
-  return chosen.until == 0 || last < chosen.until;
+  return true;
 }
 
+/// With --until the coordinator closes the socket once its log has passed that row, whether or not
+/// a row was among those that are wanted.
 exit_code watch(api& coordinator, const watch_options& chosen) {
   query target("/v1/events");
   if (chosen.from >= 0) target.add("from", std::to_string(chosen.from));
+  if (chosen.until > 0) target.add("until", std::to_string(chosen.until));
   target.add("job", chosen.job).add("queue", chosen.queue);
   std::int64_t last = 0;
   const auto result = coordinator.listen(target.target(), [&](std::string_view message) {
-    return take_message(message, chosen, coordinator.line().json, last);
+    return take_message(message, coordinator.line().json, last);
   });
-  const bool complete = chosen.until > 0 && last >= chosen.until;
-  if (complete) return exit_code::ok;
-  if (last > 0) fmt::print(stderr, "to go on from here: leasehold watch --from {}\n", last + 1);
+  const bool is_complete = chosen.until > 0 && result == exit_code::ok;
+  if (!is_complete && last > 0) {
+    fmt::print(stderr, "to go on from here: leasehold watch --from {}\n", last + 1);
+  }
   return result;
+}
+
+exit_code watch(const command_line& line, const watch_options& chosen) {
+  if (chosen.until > 0 && chosen.from > chosen.until) {
+    return complain(exit_code::malformed,
+                    fmt::format("--until {} lies before --from {}: no row is in between",
+                                chosen.until, chosen.from));
+  }
+  return api::open(line, [&](api& coordinator) { return watch(coordinator, chosen); });
 }
 
 }  // namespace
@@ -74,16 +97,15 @@ void add_watch(CLI::App& app, command_line& line) {
   auto* command = app.add_subcommand("watch", "Evidence rows as they are committed");
   command->add_option("--from", chosen->from, "Begin with this row; without it with the next one")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 53));
-  command->add_option("--until", chosen->until, "End with this row");
-  command->add_option("--job", chosen->job, "Only rows of this job");
+  command->add_option("--until", chosen->until, "End with this row, also when it is not shown")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 53));
+  command->add_option("--job", chosen->job, "Only rows of this job")->check(find_id_fault);
   command->add_option("--queue", chosen->queue, "Only rows of this queue's jobs");
   command->footer(
       "Examples:\n"
       "  leasehold watch\n"
       "  leasehold watch --from 1 --json >> rows.jsonl");
-  command->callback([&line, chosen] {
-    line.result = api::open(line, [&](api& coordinator) { return watch(coordinator, *chosen); });
-  });
+  command->callback([&line, chosen] { line.result = watch(line, *chosen); });
 }
 
 }  // namespace leasehold::tools

@@ -278,6 +278,19 @@ bool running_worker::stop(client::worker& worker) {
   return clean;
 }
 
+exit_code refused_for_ever(int http_status) {
+  if (http_status == 403) {
+    return complain(exit_code::forbidden,
+                    "the token has not the role worker; leasehold token add NAME --role worker "
+                    "makes one that has it");
+  }
+  if (http_status == 401) {
+    return complain(exit_code::forbidden,
+                    "no token, or one that is not known; name its file with --token-file");
+  }
+  return exit_code::refused;
+}
+
 exit_code running_worker::run() {
   const auto both = stop_signals();
   pthread_sigmask(SIG_BLOCK, &both, nullptr);
@@ -291,9 +304,7 @@ exit_code running_worker::run() {
   wait_for_the_end(worker);
   const bool ended = worker.ended();
   const bool clean = stop(worker);
-  if (ended) {
-    return http_status_ == 401 || http_status_ == 403 ? exit_code::forbidden : exit_code::refused;
-  }
+  if (ended) return refused_for_ever(http_status_);
   return clean ? exit_code::ok : exit_code::differs;
 }
 

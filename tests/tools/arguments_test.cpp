@@ -63,6 +63,25 @@ TEST(Instants, AreCoordinatorMillisecondsOrFromNow) {
   EXPECT_EQ(tools::read_instant_ms("tomorrow"), std::nullopt);
 }
 
+TEST(Payloads, TravelAsTextOrWhereThatCannotBeAsBase64) {
+  boost::json::object text;
+  tools::put_payload(text, "gr\xc3\xbc\xc3\x9f");
+  EXPECT_EQ(text, (boost::json::object{{"payload", "gr\xc3\xbc\xc3\x9f"}}));
+  boost::json::object bytes;
+  tools::put_payload(bytes, "\xff\x01");
+  EXPECT_EQ(bytes, (boost::json::object{{"payload_base64", "/wE="}}));
+}
+
+TEST(Payloads, AreShownAsTheyWereGiven) {
+  EXPECT_THAT(tools::describe({{"job_id", "j"}, {"payload", "a\nb"}}), HasSubstr("a\\x0ab"));
+  EXPECT_THAT(tools::describe({{"job_id", "j"}, {"payload_base64", "/wE="}}),
+              HasSubstr("(base64) /wE="));
+  const auto long_one =
+      tools::describe({{"job_id", "j"}, {"payload", 'x' + std::string(4000, 'y')}});
+  EXPECT_LT(long_one.size(), 400U);
+  EXPECT_THAT(long_one, HasSubstr("--json shows all"));
+}
+
 TEST(Files, OverTheirLimitAreRefusedWithIt) {
   std::string fault;
   EXPECT_EQ(tools::read_file("/dev/zero", 10, fault).size(), 11U);

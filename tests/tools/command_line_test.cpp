@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <set>
 
@@ -57,7 +59,68 @@ TEST(CommandLine, WithoutASubcommandSaysHowItIsUsed) {
   EXPECT_THAT(run({"--help"}).out, HasSubstr("submit"));
 }
 
-TEST(CommandLine, AnUnknownSubcommandIsRefused) { EXPECT_NE(run({"sumbit"}).parse_code, 0); }
+TEST(CommandLine, AnUnknownSubcommandIsNamedWithTheNearestThatThereIs) {
+  for (const auto& words : {std::vector<std::string>{"sumbit"}, {"--json", "sumbit", "--queue"}}) {
+    const auto end = run(words);
+    EXPECT_NE(end.parse_code, 0);
+    EXPECT_THAT(end.error, HasSubstr("\"sumbit\"; did you mean submit?"));
+  }
+  EXPECT_THAT(run({"job", "shwo", "x"}).error, HasSubstr("\"shwo\"; did you mean show?"));
+  const auto far = run({"xxxxxxxxxx"}).error;
+  EXPECT_THAT(far, HasSubstr("\"xxxxxxxxxx\"\n"));
+  EXPECT_THAT(run({"job"}).error, HasSubstr("subcommand is required"));
+}
+
+TEST(CommandLine, AnEmptyJobIdIsRefusedBeforeAnybodyIsAsked) {
+  for (const auto& words : {std::vector<std::string>{"job", "show", ""},
+                            {"job", "evidence", ""},
+                            {"job", "cancel", ""},
+                            {"submit", "--job", "", "--payload", "x"},
+                            {"watch", "--job", ""}}) {
+    const auto end = run(words);
+    EXPECT_NE(end.parse_code, 0) << words.front();
+    EXPECT_THAT(end.error, HasSubstr("empty")) << words.front();
+  }
+}
+
+TEST(CommandLine, APayloadThatCannotBeReadIsNotSubmittedAsNothing) {
+  for (const char* path : {"/", "/nowhere/at/all"}) {
+    for (const char* option : {"--payload-file", "--lines"}) {
+      const auto end = run({"submit", option, path});
+      EXPECT_EQ(end.result, exit_code::malformed) << option << path;
+      EXPECT_THAT(end.error, HasSubstr("cannot be read")) << option << path;
+    }
+  }
+}
+
+TEST(CommandLine, AWatchThatEndsBeforeItBeginsIsRefused) {
+  const auto end = run({"watch", "--from", "5", "--until", "3"});
+  EXPECT_EQ(end.result, exit_code::malformed);
+  EXPECT_THAT(end.error, HasSubstr("--until 3"));
+}
+
+TEST(CommandLine, LinesWithoutARowProveNothing) {
+  const auto end = run({"verify", "--lines", "/dev/null"});
+  EXPECT_EQ(end.result, exit_code::differs);
+  EXPECT_THAT(end.error, HasSubstr("nothing to prove"));
+}
+
+TEST(CommandLine, ALineThatIsNoRowIsNamedByItsNumber) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "lines_with_a_wrong_one";
+  std::ofstream(file) << "\n{}\n";
+  const auto end = run({"verify", "--lines", file.string()});
+  std::filesystem::remove(file);
+  EXPECT_EQ(end.result, exit_code::malformed);
+  EXPECT_THAT(end.error, HasSubstr("line 2"));
+}
+
+TEST(CommandLine, ATokenForANameThatCannotBeOneIsMalformed) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "no_principals.toml";
+  const auto end = run({"token", "add", "a/b", "--role", "worker", "--principals", file.string()});
+  EXPECT_EQ(end.result, exit_code::malformed);
+  EXPECT_THAT(end.error, HasSubstr("\"a/b\""));
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
 
 TEST(CommandLine, EverySubcommandSaysWhatItIsFor) {
   CLI::App app;
