@@ -62,7 +62,7 @@ std::variant<std::int64_t, token_fault> revoke_token(const std::filesystem::path
 /// What a first start found or made.
 struct first_start {
   bool made_directory = false;
-  bool store_is_gone = false;  ///< principals are there, and no store
+  bool store_is_gone = false;                           ///< principals are there, and no store
   std::optional<std::filesystem::path> operator_token;  ///< the file that it was written to
 };
 

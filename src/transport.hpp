@@ -42,10 +42,10 @@ class socket_events {
 /// A request as read from the socket: bounded, complete, with unique single-value headers.
 struct http_request {
   std::string method;
-  std::string target;  ///< path and query as sent
+  std::string target;                                        ///< path and query as sent
   std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case
   std::string body;
-  std::string peer;    ///< address, for counters only
+  std::string peer;  ///< address, for counters only
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
@@ -55,9 +55,11 @@ struct http_response {
   std::string body;
 };
 
-/// The answer to an upgrade request: refuse with a plain status, or accept with a subprotocol and the
-/// events of the socket that comes to be.
-struct upgrade_refused { http_response response; };
+/// The answer to an upgrade request: refuse with a plain status, or accept with a subprotocol and
+/// the events of the socket that comes to be.
+struct upgrade_refused {
+  http_response response;
+};
 struct upgrade_accepted {
   std::string subprotocol;  ///< empty: none is named
   std::function<std::shared_ptr<socket_events>(std::shared_ptr<socket>)> start;
@@ -66,8 +68,8 @@ struct upgrade_accepted {
   bool text = false;  ///< the kind of the messages that are sent
 };
 
-/// Answers requests; implemented by the HTTP API. Called on the connection's thread; `reply` is called
-/// once, on that thread, now or later. A client that goes away sets `gone`.
+/// Answers requests; implemented by the HTTP API. Called on the connection's thread; `reply` is
+/// called once, on that thread, now or later. A client that goes away sets `gone`.
 class http_handler {
  public:
   virtual ~http_handler() = default;

@@ -196,12 +196,11 @@ std::vector<const config_key*> measured_keys() {
   return out;
 }
 
-INSTANTIATE_TEST_SUITE_P(all, measured_key, testing::ValuesIn(measured_keys()),
-                         [](const auto& of) {
-                           std::string name(of.param->name);
-                           std::ranges::replace(name, '.', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(all, measured_key, testing::ValuesIn(measured_keys()), [](const auto& of) {
+  std::string name(of.param->name);
+  std::ranges::replace(name, '.', '_');
+  return name;
+});
 
 TEST(units, AreReadAndPrintedWithoutLoss) {
   EXPECT_EQ(read_duration_ms("250ms"), 250);

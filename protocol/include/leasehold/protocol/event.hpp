@@ -14,13 +14,35 @@ namespace leasehold::protocol {
 /// The kind of an event (the column `event`, the word `op` of scenario files).
 enum class event_kind : std::uint8_t {
   // frames of a worker (protocol.md 4)
-  ack = 1, decline, renew, progress, cancel_ack, result, release,
+  ack = 1,
+  decline,
+  renew,
+  progress,
+  cancel_ack,
+  result,
+  release,
   // operations of clients, operators and the coordinator (protocol.md 5)
-  submit = 20, offer, withdraw, acquire, cancel, revoke, resolve, reconcile, prove, recover,
+  submit = 20,
+  offer,
+  withdraw,
+  acquire,
+  cancel,
+  revoke,
+  resolve,
+  reconcile,
+  prove,
+  recover,
   // what the coordinator derives
-  activate = 40, expire, reconcile_close, stop,
+  activate = 40,
+  expire,
+  reconcile_close,
+  stop,
   // rows about the store and not about a lease
-  clock_anchored = 60, policy, forget, base, counted,
+  clock_anchored = 60,
+  policy,
+  forget,
+  base,
+  counted,
 };
 
 enum class origin : std::uint8_t { worker = 1, client, operator_, coordinator };
@@ -33,12 +55,12 @@ enum class outcome : std::uint8_t { none = 0, success, failed, cancelled };
 struct event {
   event_kind kind = event_kind::ack;
   lease_id lease;
-  job_id job;                   ///< submit, offer
-  protocol::generation gen;     ///< frames, prove
-  protocol::holder from;        ///< frames, offer, acquire, resolve: the column frame_holder
-  protocol::sequence seq;       ///< renew, progress
-  instant sent_at;              ///< frames; coordinator time by the sender's reckoning
-  std::string value;            ///< progress, at most 1 KiB
+  job_id job;                ///< submit, offer
+  protocol::generation gen;  ///< frames, prove
+  protocol::holder from;     ///< frames, offer, acquire, resolve: the column frame_holder
+  protocol::sequence seq;    ///< renew, progress
+  instant sent_at;           ///< frames; coordinator time by the sender's reckoning
+  std::string value;         ///< progress, at most 1 KiB
   protocol::outcome ending = outcome::none;  ///< result, reconcile
   std::string unknown_outcome;  ///< the word that was sent where `ending` could not hold it
   std::string detail;           ///< result, reconcile, at most 4 KiB
@@ -55,7 +77,9 @@ struct event {
 };
 
 /// True for the kinds of protocol.md section 4.
-constexpr bool is_frame(event_kind kind) noexcept { return kind >= event_kind::ack && kind <= event_kind::release; }
+constexpr bool is_frame(event_kind kind) noexcept {
+  return kind >= event_kind::ack && kind <= event_kind::release;
+}
 
 /// Who causes an event of this kind: the column `origin`.
 origin origin_of(event_kind kind) noexcept;

@@ -54,13 +54,13 @@ struct credit {
   friend bool operator==(const credit&, const credit&) = default;
 };
 
-/// Any frame that is judged about a lease: ack, decline, renew, progress, cancel_ack, result, release,
-/// acquire. A result may carry the last progress, which is judged just before it.
+/// Any frame that is judged about a lease: ack, decline, renew, progress, cancel_ack, result,
+/// release, acquire. A result may carry the last progress, which is judged just before it.
 struct lease_frame {
   event what;
   sequence last_progress_sequence;  ///< result: 0 when it carries none
   std::string last_progress_value;
-  std::string decline_reason;       ///< decline; evidence for people, at most 4 KiB
+  std::string decline_reason;  ///< decline; evidence for people, at most 4 KiB
   friend bool operator==(const lease_frame&, const lease_frame&) = default;
 };
 
@@ -192,9 +192,19 @@ struct coordinator_frame {
 
 /// Close codes of the stream (stream.md). Below 4000: RFC 6455.
 enum class close_code : std::uint16_t {
-  goodbye = 1000, going_away = 1001, protocol_error = 1002, wrong_message_type = 1003, bad_text = 1007,
-  policy = 1008, too_big = 1009, internal_error = 1011, superseded = 4001, slow_reader = 4002,
-  no_heartbeat = 4003, credential_ended = 4004, draining = 4005,
+  goodbye = 1000,
+  going_away = 1001,
+  protocol_error = 1002,
+  wrong_message_type = 1003,
+  bad_text = 1007,
+  policy = 1008,
+  too_big = 1009,
+  internal_error = 1011,
+  superseded = 4001,
+  slow_reader = 4002,
+  no_heartbeat = 4003,
+  credential_ended = 4004,
+  draining = 4005,
 };
 
 }  // namespace leasehold::protocol

@@ -18,10 +18,22 @@ enum class reason : std::uint16_t {
 
 /// What became of an event. Frames end as accepted, ignored or rejected, perhaps after deferred;
 /// applied is the word for what the coordinator and operators do.
-enum class decision : std::uint8_t { accepted = 1, applied = 2, ignored = 3, rejected = 4, deferred = 5 };
+enum class decision : std::uint8_t {
+  accepted = 1,
+  applied = 2,
+  ignored = 3,
+  rejected = 4,
+  deferred = 5
+};
 
 /// What a caller should make of an answer [D13 of the reliability page].
-enum class reason_class : std::uint8_t { ok = 1, permanent = 2, retryable = 3, pending = 4, unknown_outcome = 5 };
+enum class reason_class : std::uint8_t {
+  ok = 1,
+  permanent = 2,
+  retryable = 3,
+  pending = 4,
+  unknown_outcome = 5
+};
 
 /// One line of reason.def. `refusal_class` and `http_status` are those of a refusal.
 struct reason_entry {

@@ -14,8 +14,20 @@ namespace leasehold::protocol {
 
 /// `none`: the lease is not known. acked lasts no longer than one durable group.
 enum class lease_state : std::uint8_t {
-  none = 0, vacant, offered, acked, active, declined, expired, released, revoked, retry_wait,
-  unresolved, completed, failed, cancelled,
+  none = 0,
+  vacant,
+  offered,
+  acked,
+  active,
+  declined,
+  expired,
+  released,
+  revoked,
+  retry_wait,
+  unresolved,
+  completed,
+  failed,
+  cancelled,
 };
 
 enum class lease_kind : std::uint8_t { none = 0, job, lock };
@@ -45,7 +57,8 @@ struct remembered_request {
   protocol::generation gen;
   protocol::holder from;
   outcome ending = outcome::none;
-  std::string unknown_outcome;  ///< only a scenario can set it: neither API nor wire carries one here
+  std::string
+      unknown_outcome;  ///< only a scenario can set it: neither API nor wire carries one here
   std::string detail;
   bool force = false;
   protocol::generation answered;  ///< the lease's generation when it took effect
@@ -74,7 +87,7 @@ struct record {
   protocol::holder held_by;  ///< of the current or last generation
   instant issued_at;
   instant acquired_at;
-  duration lease_duration;   ///< the policy's, as it was at the submit or last grant
+  duration lease_duration;  ///< the policy's, as it was at the submit or last grant
   instant expires_at;
   instant ack_deadline;
   protocol::ack_state acked = ack_state::none;

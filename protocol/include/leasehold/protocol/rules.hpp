@@ -1,5 +1,5 @@
-// What the coordinator decides, and nothing else: pure, deterministic, without a clock. Live traffic,
-// recovery, replay and verify all call step(); nothing else changes a record.
+// What the coordinator decides, and nothing else: pure, deterministic, without a clock. Live
+// traffic, recovery, replay and verify all call step(); nothing else changes a record.
 #pragma once
 
 #include <cstdint>
@@ -48,17 +48,17 @@ struct verdict {
   friend bool operator==(const verdict&, const verdict&) = default;
 };
 
-/// One evidence row, given to a sink at the moment it came to be. The references live as long as the
-/// call; the record is the one *after* the row.
+/// One evidence row, given to a sink at the moment it came to be. The references live as long as
+/// the call; the record is the one *after* the row.
 struct row {
-  instant at;              ///< a deadline's row is dated at its deadline
+  instant at;  ///< a deadline's row is dated at its deadline
   event_kind kind;
   protocol::origin origin;
-  const event* input;      ///< null for the coordinator's own rows: every frame_* column is empty
+  const event* input;  ///< null for the coordinator's own rows: every frame_* column is empty
   lease_state state_before;
   verdict answer;
-  bool derived;            ///< follows from the event that was stepped, and not from an input of its own
-  row_number deferred_row; ///< of a final row: where its frame was deferred
+  bool derived;  ///< follows from the event that was stepped, and not from an input of its own
+  row_number deferred_row;  ///< of a final row: where its frame was deferred
 };
 
 /// Hears of each row in order. Must not throw.
@@ -76,8 +76,8 @@ verdict decide(const record& before, const policy& chosen, const event& what, in
                generation floor = {});
 
 /// Makes an answer true. The only function that changes a record.
-void apply(record& target, const policy& chosen, const event& what, const verdict& answer, instant now,
-           generation floor = {});
+void apply(record& target, const policy& chosen, const event& what, const verdict& answer,
+           instant now, generation floor = {});
 
 /// The lease's next deadline: of an offer, of authority, of a reconcile window. Nothing for a lease
 /// that waits for nobody's time.
@@ -88,13 +88,14 @@ void expire_due(record& r, const policy& chosen, instant now, row_sink& rows);
 
 /// Judges one event (not recover) at `now`: first the deadlines that are due, then the event, then
 /// what follows from it (activation, deferred frames, conflict resolution, proof of stopping).
-/// `floor`: the highest forgotten generation of the shard; a grant is above both (architecture.md 4).
+/// `floor`: the highest forgotten generation of the shard; a grant is above both (architecture.md
+/// 4).
 void step(record& r, const policy& chosen, const event& what, instant now, row_sink& rows,
           generation floor = {});
 
 /// The parts of `recover` (protocol.md 5); the caller runs each over all its leases, by lease_id
-/// within the second, before the next: due deadlines (but with outage_expiry extend not those of live
-/// leases with graces left), the grace, what is still due.
+/// within the second, before the next: due deadlines (but with outage_expiry extend not those of
+/// live leases with graces left), the grace, what is still due.
 void recover_due(record& r, const policy& chosen, instant now, row_sink& rows);
 void recover_grace(record& r, const policy& chosen, instant now, row_sink& rows);
 
