@@ -24,6 +24,7 @@ actor_behavior journal_actor::make_behavior() {
       [this](const checkpoint_due&) {
         begin_checkpoint();
         write_next_part();
+        probe();
         delayed_send(this, std::chrono::milliseconds(context_->options.checkpoint_interval.ms),
                      checkpoint_due{});
       },
@@ -75,9 +76,7 @@ void journal_actor::done(commit_done& what) {
     counted.row_bytes.add(what.bytes);
     counted.commit_time.observe_us((context_->clock->now().ms - what.handed_over.ms) * 1000);
     context_->counters->last_row.set(last_row_.value);
-    context_->counters->store_failing.set(0);
-    if (std::exchange(trouble_told_, {}) && context_->on_store_trouble)
-      context_->on_store_trouble({});
+    store_is_back();
     for (const auto& [id, watch] : watches_) {
       context_->link->post(watch.thread, [hear = watch.on_rows, last = last_row_] { hear(last); });
     }
@@ -96,6 +95,22 @@ void journal_actor::done(commit_done& what) {
   tell(*context_, what.back_to, journal_answer{what.buffer, std::move(what.result)});
 }
 
+void journal_actor::store_is_back() {
+  context_->counters->store_failing.set(0);
+  if (std::exchange(trouble_told_, {}) && context_->on_store_trouble)
+    context_->on_store_trouble({});
+}
+
+void journal_actor::probe() {
+  // Nobody may ask for a write while we say that we are not ready: so we ask ourselves.
+  if (context_->counters->store_failing.value() == 0 || writing_ || checkpointing_) return;
+  probing_ = true;
+  checkpoint_slice again;
+  again.upto = checkpointed_;
+  again.last = true;
+  write(std::move(again));
+}
+
 void journal_actor::begin_checkpoint() {
   if (checkpointing_ || last_row_ == checkpointed_) return;
   checkpointing_ = true;
@@ -108,11 +123,15 @@ void journal_actor::begin_checkpoint() {
 
 void journal_actor::write_next_part() {
   if (writing_ || parts_.empty()) return;
-  writing_ = true;
   checkpoint_slice slice;
   slice.changed = parts_.front().changed;
   slice.upto = checkpoint_upto_;
   slice.last = shards_left_ == 0 && parts_.size() == 1;
+  write(std::move(slice));
+}
+
+void journal_actor::write(checkpoint_slice slice) {
+  writing_ = true;
   const auto thread = context_->thread;
   store_->checkpoint(std::move(slice),
                      [link = context_->link, thread, self = self_.who](store_result<bool> result) {
@@ -123,6 +142,8 @@ void journal_actor::write_next_part() {
 
 void journal_actor::part_written(bool ok) {
   writing_ = false;
+  if (ok) store_is_back();
+  if (std::exchange(probing_, false)) return;
   if (!ok) {
     // What the shards gave is kept: the same part is written again with the next round.
     return;

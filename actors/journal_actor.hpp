@@ -29,6 +29,9 @@ class journal_actor final : public coordinator_actor {
   void begin_checkpoint();
   void write_next_part();
   void part_written(bool ok);
+  void write(checkpoint_slice slice);
+  void probe();
+  void store_is_back();
 
   context_ptr context_;
   std::shared_ptr<store> store_;
@@ -41,6 +44,8 @@ class journal_actor final : public coordinator_actor {
   // A checkpoint on its way: the shards' parts, written one by one; a failed one is written again.
   bool checkpointing_ = false;
   bool writing_ = false;
+  bool probing_ =
+      false;  ///< what is written is no part, it only asks whether the store takes writes
   protocol::row_number checkpoint_upto_;
   std::size_t shards_left_ = 0;
   std::deque<checkpoint_part> parts_;

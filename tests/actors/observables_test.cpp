@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "support/coordinator_rig.hpp"
 
@@ -261,6 +262,20 @@ TEST(Commit, AFailedExpiryFiresAgainAndIsDatedAtItsDeadline) {
   EXPECT_EQ(job(rig, "j")->state->state, lease_state::expired);
   EXPECT_EQ(job(rig, "j")->state->next_offer_at, deadline);
   EXPECT_EQ(w.session->all<protocol::lease_lost>().size(), 1U);
+}
+
+TEST(Commit, TheStoreIsAskedAgainSoThatReadinessComesBackByItself) {
+  actors::actor_options options;
+  options.checkpoint_interval = {1};
+  coordinator_rig rig(std::make_shared<memory_store>(), options);
+  rig.store->fail_commit(1);
+  EXPECT_EQ(submit(rig, "j").reason, reason::store_unavailable);
+  EXPECT_EQ(rig.counters->commit_failures.value(), 1);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (rig.counters->store_failing.value() != 0 && std::chrono::steady_clock::now() < give_up) {
+    rig.settle();
+  }
+  EXPECT_EQ(rig.counters->store_failing.value(), 0);
 }
 
 TEST(Session, ASecondSessionOfOneHolderSupersedesTheFirst) {
