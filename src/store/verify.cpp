@@ -95,6 +95,11 @@ class store_verifier {
     auto head = read_head(from_.database(), facts_);
     if (auto* fault = std::get_if<store_error>(&head)) return *fault;
     end_ = std::get<log_head>(head);
+    if (facts_.checkpoint > end_.last_row) {
+      problems_.add(end_.last_row, "",
+                    "the log ends here, before the checkpoint's row " +
+                        std::to_string(facts_.checkpoint.value) + ": it was cut at its end");
+    }
     std::int64_t count = 0;
     std::uint64_t sum = 0;
     auto fault = from_.each_record([&](const stored_record& r) {
