@@ -13,6 +13,9 @@
 namespace leasehold::actors {
 
 struct coordinator::parts {
+  parts() = default;
+  parts(const parts&) = delete;
+  parts& operator=(const parts&) = delete;
   coordinator_options options;
   std::vector<std::shared_ptr<thread_context>> contexts;
   std::vector<std::unique_ptr<thread_gateway>> gateways;
@@ -27,6 +30,15 @@ struct coordinator::parts {
       ran.set_value();
     });
     ran.get_future().get();
+  }
+
+  /// Actors know the contexts, and these the actors: letting go of the places ends that.
+  ~parts() {
+    for (auto& context : contexts) {
+      context->shards.clear();
+      context->journal = {};
+      context->registry = {};
+    }
   }
 
   void make_contexts();
