@@ -178,6 +178,7 @@ std::string refusal(const setting& s, std::string_view what_is_allowed) {
 
 std::string unknown_key(const setting& s) {
   std::vector<std::string_view> known;
+  known.reserve(keys.size());
   for (const config_key& key : keys) known.push_back(key.name);
   std::vector<std::string> policy_names;
   for (const auto& key : protocol::policy_keys()) {

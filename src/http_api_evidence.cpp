@@ -118,8 +118,8 @@ actors::store_result<lease_history> evidence_reader::of_lease(const protocol::le
     fold.feed(r);
     const auto* image = fold.find(r.key);
     auto after = image != nullptr ? image->state : protocol::record{};
-    auto chosen = chosen_by(fold, r);
-    out.rows.push_back({std::move(r), std::move(after), fold.deferred_row(), std::move(chosen)});
+    const auto chosen = chosen_by(fold, r);
+    out.rows.push_back({std::move(r), std::move(after), fold.deferred_row(), chosen});
   }
   return out;
 }

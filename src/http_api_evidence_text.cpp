@@ -20,7 +20,7 @@ std::string csv_cell(const cell& value) {
   if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
   if (const auto* toggle = std::get_if<bool>(&value)) return *toggle ? "true" : "false";
   const std::string& text = std::get<std::string>(value);
-  const std::string safe = looks_like_a_formula(text) ? "'" + text : text;
+  std::string safe = looks_like_a_formula(text) ? "'" + text : text;
   if (safe.find_first_of(",\"\r\n") == std::string::npos) return safe;
   std::string out = "\"";
   for (const char c : safe) {

@@ -20,7 +20,7 @@ namespace {
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
-constexpr std::size_t read_bytes = 8 * 1024;
+constexpr std::size_t read_bytes = std::size_t{8} * 1024;
 
 std::string lower_case(std::string_view text) {
   std::string lower{text};
@@ -239,7 +239,7 @@ class http_connection final : public connection,
     const auto gone = gone_;
     const std::weak_ptr<http_connection> self = shared_from_this();
     host_->handler->handle(std::move(request_), gone,
-                           [self, number = ++request_number_](http_response answer) {
+                           [self, number = ++request_number_](const http_response& answer) {
                              if (const auto here = self.lock()) here->on_answer(number, answer);
                            });
   }
@@ -351,7 +351,8 @@ class http_connection final : public connection,
 }  // namespace
 
 void open_http(std::shared_ptr<peer_stream> stream, std::string peer,
-               std::shared_ptr<connection_host> host, std::unique_ptr<admission::ticket> ticket) {
+               const std::shared_ptr<connection_host>& host,
+               std::unique_ptr<admission::ticket> ticket) {
   auto made = std::make_shared<http_connection>(std::move(stream), std::move(peer), host,
                                                 std::move(ticket));
   host->add(made);

@@ -15,7 +15,8 @@ namespace leasehold::server {
 /// Reads and answers until the peer goes, a limit is broken or the host ends it. On the stream's
 /// thread.
 void open_http(std::shared_ptr<peer_stream> stream, std::string peer,
-               std::shared_ptr<connection_host> host, std::unique_ptr<admission::ticket> ticket);
+               const std::shared_ptr<connection_host>& host,
+               std::unique_ptr<admission::ticket> ticket);
 
 /// Refuses what the API never saw, in the shape of its errors: with a reason of the protocol where
 /// it has one for the status.

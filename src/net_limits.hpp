@@ -16,12 +16,12 @@ struct net_limits {
   ms head{5'000};   ///< from accept or a request's first byte until its head is complete
   ms body{30'000};  ///< from a complete head until the body is complete
   ms idle{60'000};  ///< between two requests; of a socket: without a byte from the peer
-  std::size_t target_bytes = 4 * 1024;
-  std::size_t head_bytes = 16 * 1024;
+  std::size_t target_bytes = std::size_t{4} * 1024;
+  std::size_t head_bytes = std::size_t{16} * 1024;
   std::size_t fields = 64;
-  std::size_t body_bytes = 1024 * 1024;
+  std::size_t body_bytes = std::size_t{1024} * 1024;
   /// Of answers that wait for a peer to read them; the next request is read when they are fewer.
-  std::size_t answer_bytes = 256 * 1024;
+  std::size_t answer_bytes = std::size_t{256} * 1024;
 
   // WebSocket
   ms ping{20'000};          ///< without a byte from the peer, until it is asked for one

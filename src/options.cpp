@@ -114,7 +114,8 @@ std::variant<command_line, say_and_exit> read_arguments(std::vector<std::string>
   };
   std::deque<bound_flag> flags;  // CLI11 keeps references
   for (const named_key& key : single_keys()) {
-    bound_flag& f = flags.emplace_back(key.name, "--" + spelled(key.name, '-', false), "", nullptr);
+    flags.push_back({key.name, "--" + spelled(key.name, '-', false), "", nullptr});
+    bound_flag& f = flags.back();
     f.option = key.toggle ? app.add_flag(f.flag + "{true}", f.value, key.help)
                           : app.add_option(f.flag, f.value, key.help)->type_name("VALUE");
     f.option->group(key.name.starts_with("policy.") ? "Default policy" : "Keys");
@@ -286,7 +287,7 @@ std::string print_config(const options& chosen) {
     const std::string table = "queues." + config_text::toml_string(name);
     out += "\n[" + table + "]\nmax_live = " + std::to_string(queue.max_live) + '\n';
     const std::string own = print_policy(queue.policy, &chosen.policy);
-    if (!own.empty()) out += "\n[" + table + ".policy]\n" + own;
+    if (!own.empty()) out.append("\n[").append(table).append(".policy]\n").append(own);
   }
   return out;
 }

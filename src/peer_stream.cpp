@@ -9,7 +9,7 @@ namespace leasehold::server {
 namespace {
 
 // More than this is worth a system call of its own.
-constexpr std::size_t enough_bytes = 16 * 1024;
+constexpr std::size_t enough_bytes = std::size_t{16} * 1024;
 // Each costs a turn of the loop in latency, and only while every one of them brings more.
 constexpr int most_turns = 10;
 

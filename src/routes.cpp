@@ -86,23 +86,23 @@ static void with_job_if(const call_ptr& c, bool any_queue,
     c->refuse(protocol::reason::unknown_lease);
     return;
   }
-  c->api->gateway->find_job(
-      c->key(), [c, any_queue, then = std::move(then)](std::optional<actors::job_view> found) {
-        if (!found) {
-          c->refuse(protocol::reason::unknown_lease);
-        } else if (!any_queue && !c->who.may_use_queue(found->spec->queue)) {
-          c->refuse(protocol::reason::forbidden, "This queue is not granted to the credential.");
-        } else {
-          then(*found);
-        }
-      });
+  c->api->gateway->find_job(c->key(), [c, any_queue, then = std::move(then)](
+                                          const std::optional<actors::job_view>& found) {
+    if (!found) {
+      c->refuse(protocol::reason::unknown_lease);
+    } else if (!any_queue && !c->who.may_use_queue(found->spec->queue)) {
+      c->refuse(protocol::reason::forbidden, "This queue is not granted to the credential.");
+    } else {
+      then(*found);
+    }
+  });
 }
 
-void with_job(call_ptr c, std::function<void(const actors::job_view&)> then) {
+void with_job(const call_ptr& c, std::function<void(const actors::job_view&)> then) {
   with_job_if(c, false, std::move(then));
 }
 
-void with_audited_job(call_ptr c, std::function<void(const actors::job_view&)> then) {
+void with_audited_job(const call_ptr& c, std::function<void(const actors::job_view&)> then) {
   with_job_if(c, c->who.has(actors::role::auditor), std::move(then));
 }
 

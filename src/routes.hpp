@@ -114,7 +114,7 @@ struct route {
   std::string_view method;
   std::string_view pattern;
   access who;
-  void (*serve)(call_ptr);  ///< null: an upgrade only
+  void (*serve)(const call_ptr&);  ///< null: an upgrade only
   upgrade_answer (*upgrade)(const call_ptr&) = nullptr;
 };
 
@@ -122,31 +122,31 @@ struct route {
 std::span<const route> routes() noexcept;
 
 // ---- what serves them, by file
-void serve_submit(call_ptr c);
-void serve_job(call_ptr c);
-void serve_jobs(call_ptr c);
-void serve_cancel(call_ptr c);
-void serve_redrive(call_ptr c);
-void serve_revoke(call_ptr c);
-void serve_resolve(call_ptr c);
-void serve_reconcile(call_ptr c);
-void serve_why(call_ptr c);
-void serve_workers(call_ptr c);
-void serve_queues(call_ptr c);
-void serve_job_evidence(call_ptr c);
-void serve_evidence(call_ptr c);
-void serve_head(call_ptr c);
-void serve_health(call_ptr c);
-void serve_ready(call_ptr c);
-void serve_metrics(call_ptr c);
+void serve_submit(const call_ptr& c);
+void serve_job(const call_ptr& c);
+void serve_jobs(const call_ptr& c);
+void serve_cancel(const call_ptr& c);
+void serve_redrive(const call_ptr& c);
+void serve_revoke(const call_ptr& c);
+void serve_resolve(const call_ptr& c);
+void serve_reconcile(const call_ptr& c);
+void serve_why(const call_ptr& c);
+void serve_workers(const call_ptr& c);
+void serve_queues(const call_ptr& c);
+void serve_job_evidence(const call_ptr& c);
+void serve_evidence(const call_ptr& c);
+void serve_head(const call_ptr& c);
+void serve_health(const call_ptr& c);
+void serve_ready(const call_ptr& c);
+void serve_metrics(const call_ptr& c);
 upgrade_answer upgrade_stream(const call_ptr& c);
 upgrade_answer upgrade_events(const call_ptr& c);
 
 /// Finds the job of the path for a caller that may use its queue, else refuses; `then` runs with
 /// it.
-void with_job(call_ptr c, std::function<void(const actors::job_view&)> then);
+void with_job(const call_ptr& c, std::function<void(const actors::job_view&)> then);
 /// The same for evidence: an auditor may see that of every queue of its tenant.
-void with_audited_job(call_ptr c, std::function<void(const actors::job_view&)> then);
+void with_audited_job(const call_ptr& c, std::function<void(const actors::job_view&)> then);
 /// Runs a read of the store beside the loop, then `then` on it; refuses when too many wait.
 template <class Result>
 void with_read(const call_ptr& c, std::function<Result()> read, std::function<void(Result)> then) {

@@ -86,7 +86,7 @@ actors::store_result<evidence_page> read_page(evidence_reader& reader,
 
 }  // namespace
 
-void serve_job_evidence(call_ptr c) {
+void serve_job_evidence(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   with_audited_job(c, [c](const actors::job_view& job) {
     const bool csv = wants_csv(c->request);
@@ -109,7 +109,7 @@ void serve_job_evidence(call_ptr c) {
   });
 }
 
-void serve_evidence(call_ptr c) {
+void serve_evidence(const call_ptr& c) {
   const row_number from{c->query.number("from", 1, protocol::max_number).value_or(1)};
   const auto limit = c->query.number("limit", 1, most_rows_of_a_page).value_or(most_rows_of_a_page);
   if (auto fault = c->query.fault()) return c->refuse(*fault);
@@ -126,7 +126,7 @@ void serve_evidence(call_ptr c) {
       });
 }
 
-void serve_head(call_ptr c) {
+void serve_head(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   using head_or_error = actors::store_result<actors::log_head>;
   with_read<head_or_error>(

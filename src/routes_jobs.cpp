@@ -145,7 +145,7 @@ std::optional<input_fault> read_filter(call& c, actors::job_filter& filter) {
 
 }  // namespace
 
-void serve_submit(call_ptr c) {
+void serve_submit(const call_ptr& c) {
   auto body = parse_body(c->request.body);
   if (const auto* fault = std::get_if<input_fault>(&body)) return c->refuse(*fault);
   actors::submit_request what;
@@ -154,14 +154,14 @@ void serve_submit(call_ptr c) {
   submit_and_answer(c, std::move(what));
 }
 
-void serve_job(call_ptr c) {
+void serve_job(const call_ptr& c) {
   const auto what = c->query.text("wait_for", 32);
   const auto wait_ms = c->query.number("wait_ms", 0, longest_wait_ms);
   if (what && *what != "settled") c->query.refuse("wait_for takes settled.");
   if (wait_ms && !what) c->query.refuse("wait_ms needs wait_for=settled.");
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   if (!is_id(c->id)) return c->refuse(reason::unknown_lease);
-  const auto reply = [c](std::optional<actors::job_view> found) { answer_job(c, found); };
+  const auto reply = [c](const std::optional<actors::job_view>& found) { answer_job(c, found); };
   if (!what) return c->api->gateway->find_job(c->key(), reply);
   const protocol::duration wait{wait_ms.value_or(longest_wait_ms)};
   // The queue's grant is asked for first: waiting must not tell when somebody else's job ends.
@@ -170,7 +170,7 @@ void serve_job(call_ptr c) {
   });
 }
 
-void serve_jobs(call_ptr c) {
+void serve_jobs(const call_ptr& c) {
   actors::job_filter filter;
   read_filter(*c, filter);
   const auto size = c->query.number("page_size", 1, largest_page);

@@ -30,7 +30,7 @@ void operate(const call_ptr& c, event_kind kind, read_fields read) {
   if (auto fault = fields.fault()) return c->refuse(*fault);
   with_job(c, [c, what](const actors::job_view&) {
     c->api->gateway->operate(c->key(), what,
-                             [c](actors::answer given) { answer_decision(c, given); });
+                             [c](const actors::answer& given) { answer_decision(c, given); });
   });
 }
 
@@ -83,7 +83,7 @@ void submit_and_answer(const call_ptr& c, actors::submit_request what) {
   }
   if (c->api->shared.unready() == reason::draining) return c->refuse(reason::draining);
   c->api->gateway->submit(std::move(what),
-                          [c](actors::answer given) { answer_decision(c, given); });
+                          [c](const actors::answer& given) { answer_decision(c, given); });
 }
 
 void answer_decision(const call_ptr& c, const actors::answer& given) {
@@ -108,23 +108,23 @@ void answer_decision(const call_ptr& c, const actors::answer& given) {
   c->reply(std::move(out));
 }
 
-void serve_cancel(call_ptr c) { operate(c, event_kind::cancel, read_reason); }
+void serve_cancel(const call_ptr& c) { operate(c, event_kind::cancel, read_reason); }
 
-void serve_revoke(call_ptr c) {
+void serve_revoke(const call_ptr& c) {
   operate(c, event_kind::revoke, [](field_reader& fields, protocol::event& what) {
     what.force = fields.toggle("force").value_or(false);
     read_reason(fields, what);
   });
 }
 
-void serve_resolve(call_ptr c) {
+void serve_resolve(const call_ptr& c) {
   operate(c, event_kind::resolve, [](field_reader& fields, protocol::event& what) {
     what.from = protocol::holder(fields.text("holder", largest_holder).value_or(""));
     read_reason(fields, what);
   });
 }
 
-void serve_reconcile(call_ptr c) {
+void serve_reconcile(const call_ptr& c) {
   operate(c, event_kind::reconcile, [](field_reader& fields, protocol::event& what) {
     const std::string word = fields.text("outcome", 16).value_or("");
     const auto known = protocol::outcome_from_word(word);
@@ -136,7 +136,7 @@ void serve_reconcile(call_ptr c) {
   });
 }
 
-void serve_redrive(call_ptr c) {
+void serve_redrive(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   auto body = parse_body(c->request.body);
   if (const auto* fault = std::get_if<input_fault>(&body)) return c->refuse(*fault);

@@ -27,7 +27,7 @@ void answer_list(const call_ptr& c, std::string_view name, const std::vector<Vie
 
 }  // namespace
 
-void serve_why(call_ptr c) {
+void serve_why(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   with_job(c, [c](const actors::job_view&) {
     c->api->gateway->why(c->key(), [c](std::optional<actors::why_view> found) {
@@ -39,14 +39,14 @@ void serve_why(call_ptr c) {
   });
 }
 
-void serve_workers(call_ptr c) {
+void serve_workers(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
-  c->api->gateway->workers(c->who.tenant, [c](std::vector<actors::worker_view> found) {
+  c->api->gateway->workers(c->who.tenant, [c](const std::vector<actors::worker_view>& found) {
     answer_list(c, "workers", found);
   });
 }
 
-void serve_queues(call_ptr c) {
+void serve_queues(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   c->api->gateway->queues(c->who.tenant, [c](std::vector<actors::queue_view> found) {
     std::erase_if(found, [&](const auto& queue) { return !c->who.may_use_queue(queue.queue); });
@@ -54,15 +54,15 @@ void serve_queues(call_ptr c) {
   });
 }
 
-void serve_health(call_ptr c) { answer_text(c, 200, "ok\n", "text/plain; charset=utf-8"); }
+void serve_health(const call_ptr& c) { answer_text(c, 200, "ok\n", "text/plain; charset=utf-8"); }
 
-void serve_ready(call_ptr c) {
+void serve_ready(const call_ptr& c) {
   const reason why = c->api->shared.unready();
   if (why != reason::none) return c->refuse(why);
   answer_text(c, 200, "ready\n", "text/plain; charset=utf-8");
 }
 
-void serve_metrics(call_ptr c) {
+void serve_metrics(const call_ptr& c) {
   answer_text(c, 200, c->api->shared.metrics(), "text/plain; version=0.0.4; charset=utf-8");
 }
 

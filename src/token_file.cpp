@@ -49,6 +49,7 @@ void sync_directory(const std::filesystem::path& directory) {
 
 std::vector<std::string> role_words(const std::vector<actors::role>& roles) {
   std::vector<std::string> out;
+  out.reserve(roles.size());
   for (const actors::role r : roles) out.emplace_back(word(r));
   return out;
 }

@@ -63,8 +63,8 @@ struct upgrade_refused {
 struct upgrade_accepted {
   std::string subprotocol;  ///< empty: none is named
   std::function<std::shared_ptr<socket_events>(std::shared_ptr<socket>)> start;
-  std::size_t message_limit = 64 * 1024;
-  std::size_t outbound_limit = 256 * 1024;
+  std::size_t message_limit = std::size_t{64} * 1024;
+  std::size_t outbound_limit = std::size_t{256} * 1024;
   bool text = false;  ///< the kind of the messages that are sent
 };
 

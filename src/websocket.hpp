@@ -13,7 +13,7 @@ namespace leasehold::server {
 /// Answers 101 and starts the socket's events; on the stream's thread. `ticket` counts the
 /// connection until it is closed.
 void open_websocket(std::shared_ptr<peer_stream> stream, const http_request& request,
-                    upgrade_accepted accepted, std::shared_ptr<connection_host> host,
+                    upgrade_accepted accepted, const std::shared_ptr<connection_host>& host,
                     std::unique_ptr<admission::ticket> ticket);
 
 }  // namespace leasehold::server

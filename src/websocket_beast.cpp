@@ -377,8 +377,8 @@ class beast_socket final : public socket,
     host_->remove(this);
   }
 
-  static constexpr std::size_t read_bytes = 16 * 1024;
-  static constexpr std::size_t keep_bytes = 8 * 1024;
+  static constexpr std::size_t read_bytes = std::size_t{16} * 1024;
+  static constexpr std::size_t keep_bytes = std::size_t{8} * 1024;
   static constexpr std::chrono::milliseconds least_wait{1};
 
   std::shared_ptr<peer_stream> stream_;
@@ -407,7 +407,7 @@ class beast_socket final : public socket,
 }  // namespace
 
 void open_websocket(std::shared_ptr<peer_stream> stream, const http_request& request,
-                    upgrade_accepted accepted, std::shared_ptr<connection_host> host,
+                    upgrade_accepted accepted, const std::shared_ptr<connection_host>& host,
                     std::unique_ptr<admission::ticket> ticket) {
   auto made = std::make_shared<beast_socket>(std::move(stream), std::move(accepted), host,
                                              std::move(ticket));

@@ -41,6 +41,7 @@ void unblock(const descriptor& which) {
 
 std::vector<char*> pointers(const std::vector<std::string>& texts) {
   std::vector<char*> all;
+  all.reserve(texts.size() + 1);
   for (const auto& text : texts) all.push_back(const_cast<char*>(text.c_str()));
   all.push_back(nullptr);
   return all;
@@ -97,7 +98,7 @@ std::string find_program(const std::string& name) {
   const auto runs = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };
   if (name.find('/') != name.npos) {
     char* real = realpath(name.c_str(), nullptr);
-    const std::string path = real != nullptr ? real : "";
+    std::string path = real != nullptr ? real : "";
     std::free(real);
     return !path.empty() && runs(path) ? path : "";
   }
@@ -105,7 +106,7 @@ std::string find_program(const std::string& name) {
   std::string_view rest = list != nullptr ? list : "/usr/bin:/bin";
   while (!rest.empty()) {
     const auto end = rest.find(':');
-    const auto path = std::string(rest.substr(0, end)) + "/" + name;
+    auto path = std::string(rest.substr(0, end)) + "/" + name;
     if (end != 0 && runs(path)) return path;
     rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
   }

@@ -113,7 +113,8 @@ void sqlite_writer::run() {
     } else {
       auto waiting = take_batches();
       lock.unlock();
-      commit_all(std::move(waiting));
+      commit_all(waiting);
+      waiting.clear();  // what the callbacks hold ends without the lock
       lock.lock();
     }
     lock.unlock();
@@ -134,7 +135,7 @@ std::vector<sqlite_writer::waiting_batch> sqlite_writer::take_batches() {
   return taken;
 }
 
-void sqlite_writer::commit_all(std::vector<waiting_batch> waiting) {
+void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting) {
   actors::log_head head = head_;
   std::int64_t first_row = head_.last_row.value + 1;
   std::optional<store_error> fault = fatal_;
@@ -146,7 +147,7 @@ void sqlite_writer::commit_all(std::vector<waiting_batch> waiting) {
   } else if (fault->what == store_error::kind::fatal) {
     fatal_ = fault;
   }
-  for (waiting_batch& each : waiting) {
+  for (const waiting_batch& each : waiting) {
     if (fault) {
       each.done(*fault);
       continue;
@@ -159,6 +160,7 @@ void sqlite_writer::commit_all(std::vector<waiting_batch> waiting) {
 std::optional<store_error> sqlite_writer::write_batches(const std::vector<waiting_batch>& waiting,
                                                         actors::log_head& head) {
   std::vector<const actors::batch*> batches;
+  batches.reserve(waiting.size());
   for (const waiting_batch& each : waiting) batches.push_back(&each.what);
   const auto pieces = cut_pieces(batches, head);
   if (!pieces) {

@@ -51,7 +51,7 @@ class sqlite_writer {
   void run();
   bool wait_for_work(std::unique_lock<std::mutex>& lock);
   std::vector<waiting_batch> take_batches();
-  void commit_all(std::vector<waiting_batch> waiting);
+  void commit_all(const std::vector<waiting_batch>& waiting);
   std::optional<actors::store_error> write_batches(const std::vector<waiting_batch>& waiting,
                                                    actors::log_head& head);
   std::optional<actors::store_error> insert(const actors::stored_batch& piece);

@@ -59,8 +59,9 @@ struct actor_options {
   protocol::duration max_expiry_lag{5000};  ///< how long a deadline waits for its fences
   protocol::duration store_retry{1000};  ///< a deadline whose commit failed fires again after this
   protocol::duration checkpoint_interval{2000};
-  std::int64_t message_bytes = 64 * 1024;
-  std::size_t commit_bytes = 256 * 1024;  ///< a shard's commit buffer is handed over past this
+  std::int64_t message_bytes = std::int64_t{64} * 1024;
+  std::size_t commit_bytes =
+      std::size_t{256} * 1024;  ///< a shard's commit buffer is handed over past this
   std::int64_t leases_per_tenant = 1'000'000;
   std::int64_t payload_bytes = 256LL * 1024 * 1024;  ///< of all unsettled jobs of a thread
   std::size_t waiting_groups = 4096;  ///< of one lease; over it operations are refused
