@@ -133,11 +133,11 @@ void journal_actor::write_next_part() {
 void journal_actor::write(checkpoint_slice slice) {
   writing_ = true;
   const auto thread = context_->thread;
-  store_->checkpoint(std::move(slice),
-                     [link = context_->link, thread, self = self_.who](store_result<bool> result) {
-                       const bool ok = std::holds_alternative<bool>(result);
-                       link->post(thread, [self, ok] { tell(self, checkpoint_written{ok}); });
-                     });
+  store_->checkpoint(std::move(slice), [link = context_->link, thread,
+                                        self = self_.who](const store_result<bool>& result) {
+    const bool ok = std::holds_alternative<bool>(result);
+    link->post(thread, [self, ok] { tell(self, checkpoint_written{ok}); });
+  });
 }
 
 void journal_actor::part_written(bool ok) {

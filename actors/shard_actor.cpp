@@ -61,7 +61,7 @@ actor_behavior shard_actor::make_behavior() {
             tell(it->second, queue_event{queue_wake{}});
         });
       },
-      [this](resume_leases& message) { resume(message); },
+      [this](resume_leases& message) { resume_each(message); },
       [this](shard_query& message) { message.ask(*this); },
       [this](const collect_checkpoint& message) { collect(message); },
       [this](load_leases& message) { load(message); },
@@ -116,7 +116,7 @@ void shard_actor::take_frames(shard_frames& message) {
     group.stamp = message.ingress;
     group.session = message.session;
     group.events = std::move(lease.frames);
-    enqueue(entry_of(lease.key), std::move(group));
+    enqueue_group(entry_of(lease.key), std::move(group));
   }
   send_answers();
 }
@@ -150,7 +150,7 @@ void shard_actor::take_operation(shard_operation& operation) {
   group.events.push_back(operation.what);
   auto key = operation.key;
   group.operation = std::make_shared<shard_operation>(std::move(operation));
-  enqueue(entry_of(key), std::move(group));
+  enqueue_group(entry_of(key), std::move(group));
 }
 
 bool shard_actor::refuse_submit(const shard_operation& operation, const lease_entry* known) {
@@ -246,7 +246,7 @@ protocol::loss loss_of(const lease_entry* entry, protocol::generation gen) {
 
 }  // namespace
 
-void shard_actor::resume(resume_leases& message) {
+void shard_actor::resume_each(resume_leases& message) {
   const auto& who = *message.session;
   leases_resumed out;
   const auto held = held_.find(who.tenant.value + '\n' + who.holder.value);

@@ -81,7 +81,7 @@ class shard_actor final : public coordinator_actor {
   void take_frames(shard_frames& message);
   void take_operation(shard_operation& operation);
   void load(load_leases& message);
-  void resume(resume_leases& message);
+  void resume_each(resume_leases& message);
   void collect(const collect_checkpoint& message);
   lease_entry& entry_of(const protocol::lease_key& key);
   void refuse(const shard_operation& operation, protocol::reason why) const;
@@ -90,7 +90,7 @@ class shard_actor final : public coordinator_actor {
   bool refuse_submit(const shard_operation& operation, const lease_entry* known);
 
   // ---- shard_groups.cpp: from a group to its commit
-  void enqueue(lease_entry& entry, event_group group);
+  void enqueue_group(lease_entry& entry, event_group group);
   void start_next(lease_entry& entry);
   void start(lease_entry& entry, event_group group);
   void decided(lease_decided& message);

@@ -12,7 +12,7 @@ void shard_actor::begin_turn() {
   if (open_turns_.empty() || open_turns_.back() != 0) open_turns_.push_back(0);
 }
 
-void shard_actor::enqueue(lease_entry& entry, event_group group) {
+void shard_actor::enqueue_group(lease_entry& entry, event_group group) {
   // A deadline goes before what was stamped at or after it, frames behind their equals.
   const auto place =
       group.is_deadline()
@@ -182,7 +182,7 @@ void shard_actor::undo(lease_entry& entry, protocol::reason why) {
       event_group repeated;
       repeated.stamp = context_->clock->now();
       repeated.counted = counted;
-      enqueue(*it->second, std::move(repeated));
+      enqueue_group(*it->second, std::move(repeated));
     });
   }
   if (group.operation) {
@@ -237,7 +237,7 @@ void shard_actor::close_refusal_windows() {
     event_group group;
     group.stamp = now;
     group.counted = std::move(counted);
-    enqueue(*it->second, std::move(group));
+    enqueue_group(*it->second, std::move(group));
   }
   if (!refusals_.empty()) {
     alarm_at(now + protocol::duration{refusal_window.ms / 4}, [this] { close_refusal_windows(); });

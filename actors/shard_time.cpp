@@ -102,7 +102,7 @@ void shard_actor::fire_due() {
     event_group group;
     group.stamp = *ends;
     group.fired_at = now;
-    enqueue(entry, std::move(group));
+    enqueue_group(entry, std::move(group));
   }
   context_->counters->deadlines_armed.set(static_cast<std::int64_t>(index_.size()));
 }
