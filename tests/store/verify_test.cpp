@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <filesystem>
 
