@@ -64,6 +64,7 @@ void serve(server& what) {
   }
   const impatience second(what);
   what.drain();
+  // Signals are waited for by `impatience`; this thread only looks whether the workers are done.
   while (!what.drained()) std::this_thread::sleep_for(std::chrono::milliseconds{20});
   what.stop();
 }
