@@ -1,13 +1,11 @@
 #include "src/config_file.hpp"
 
-#include <toml++/toml.h>
-
 #include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
 
-#include "src/config_text.hpp"
+#include "src/toml_text.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -30,9 +28,7 @@ class reader {
   std::optional<config_fault> fault;
 
  private:
-  std::string place(const toml::node& node) const {
-    return name_ + ", line " + std::to_string(node.source().begin.line);
-  }
+  std::string place(const toml::node& node) const { return place_of(name_, node.source()); }
 
   void read_queues(const toml::table& queues) {
     for (const auto& [queue, node] : queues) {
@@ -87,16 +83,12 @@ class reader {
 
 std::variant<std::vector<setting>, config_fault> parse_config(std::string_view content,
                                                               const std::string& name) {
-  try {
-    const toml::table root = toml::parse(content, name);
-    reader r(name);
-    r.read(root);
-    if (r.fault) return *r.fault;
-    return std::move(r.found);
-  } catch (const toml::parse_error& bad) {
-    return config_fault{name + ", line " + std::to_string(bad.source().begin.line) + ": " +
-                        config_text::printable(bad.description()) + "."};
-  }
+  const auto parsed = parse_toml(content, name);
+  if (const auto* sentence = std::get_if<std::string>(&parsed)) return config_fault{*sentence};
+  reader r(name);
+  r.read(std::get<toml::table>(parsed));
+  if (r.fault) return *r.fault;
+  return std::move(r.found);
 }
 
 std::variant<std::vector<setting>, config_fault> read_config_file(const std::string& path) {

@@ -1,7 +1,6 @@
 #include "src/principals.hpp"
 
 #include <sys/stat.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 
 #include "src/config_text.hpp"
 #include "src/config_units.hpp"
+#include "src/toml_text.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -55,8 +55,8 @@ class reader {
  private:
   void refuse(const toml::node& node, const std::string& what) {
     if (fault) return;
-    fault = principals_fault{name_ + ", line " + std::to_string(node.source().begin.line) + ": " +
-                             what + (what.ends_with('?') ? "" : ".")};
+    fault = principals_fault{place_of(name_, node.source()) + ": " + what +
+                             (what.ends_with('?') ? "" : ".")};
   }
 
   void read_entry(const toml::table& entry) {
@@ -208,16 +208,12 @@ bool principal_set::still_holds(const actors::principal& who, const token_hash& 
 
 std::variant<principal_set, principals_fault> parse_principals(std::string_view content,
                                                                const std::string& name) {
-  try {
-    const toml::table root = toml::parse(content, name);
-    reader r(name);
-    r.read(root);
-    if (r.fault) return *r.fault;
-    return std::move(r.found);
-  } catch (const toml::parse_error& bad) {
-    return principals_fault{name + ", line " + std::to_string(bad.source().begin.line) + ": " +
-                            config_text::printable(bad.description()) + "."};
-  }
+  const auto parsed = parse_toml(content, name);
+  if (const auto* sentence = std::get_if<std::string>(&parsed)) return principals_fault{*sentence};
+  reader r(name);
+  r.read(std::get<toml::table>(parsed));
+  if (r.fault) return *r.fault;
+  return std::move(r.found);
 }
 
 std::variant<principal_set, principals_fault> read_principals(const std::filesystem::path& file) {
