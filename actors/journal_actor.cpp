@@ -21,6 +21,7 @@ actor_behavior journal_actor::make_behavior() {
   return {
       [this](append_rows& what) { append(what); },
       [this](commit_done& what) { done(what); },
+      [this](ask_grant& what) { read_grant(what); },
       [this](const checkpoint_due&) {
         begin_checkpoint();
         write_next_part();
@@ -65,6 +66,16 @@ void journal_actor::append(append_rows& what) {
     link->post(thread,
                [self, message = std::move(message)]() mutable { tell(self, std::move(message)); });
   });
+}
+
+void journal_actor::read_grant(ask_grant& what) {
+  store_->read_grant(std::move(what.key), what.newest,
+                     [link = context_->link, back_to = what.back_to,
+                      entry = what.entry](store_result<stored_grant> result) {
+                       grant_answer said{entry, std::move(result)};
+                       link->post(back_to.thread,
+                                  [who = back_to.who, said = std::move(said)] { tell(who, said); });
+                     });
 }
 
 void journal_actor::done(commit_done& what) {

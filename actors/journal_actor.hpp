@@ -26,6 +26,7 @@ class journal_actor final : public coordinator_actor {
  private:
   void append(append_rows& what);
   void done(commit_done& what);
+  void read_grant(ask_grant& what);
   void begin_checkpoint();
   void write_next_part();
   void part_written(bool ok);

@@ -143,7 +143,7 @@ void lease_actor::decide(lease_work& work) {
   for (const auto& what : work.events) {
     const auto deferred_before = next->deferred.size();
     recorder.stepping(&what);
-    protocol::step(*next, self_.policy, what, work.stamp, recorder, work.floor);
+    protocol::step(*next, self_.policy, what, work.stamp, recorder, work.floor, work.stored);
     if (next->deferred.size() > deferred_before) {
       number_deferred(*next, deferred_before, rows.count());
     }

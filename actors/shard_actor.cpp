@@ -38,6 +38,7 @@ actor_behavior shard_actor::make_behavior() {
       [this](shard_operation& operation) { take_operation(operation); },
       [this](lease_decided& message) { decided(message); },
       [this](journal_answer& message) { journal_said(message); },
+      [this](const grant_answer& message) { grant_read(message); },
       [this](const timer_fired&) { timer_said(); },
       [this](const fence_expected& said) {
         if (said.fence != fence_) return;

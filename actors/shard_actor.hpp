@@ -93,11 +93,15 @@ class shard_actor final : public coordinator_actor {
   void enqueue_group(lease_entry& entry, event_group group);
   void start_next(lease_entry& entry);
   void start(lease_entry& entry, event_group group);
+  [[nodiscard]] bool needs_grant(const lease_entry& entry, const event_group& group) const;
+  void grant_read(const grant_answer& said);
+  void decide(lease_entry& entry, event_group group, protocol::grant_record stored);
   void decided(lease_decided& message);
   void end_of_turn(std::uint64_t turn);
   void flush();
   void journal_said(journal_answer& message);
-  void undo(lease_entry& entry, protocol::reason why);
+  /// Answers the group that is being decided as if it had never come.
+  void turn_away(lease_entry& entry, protocol::reason why);
   void rest_or_forget(lease_entry& entry);
   void budget(const lease_entry& entry, const event_group& group, const decision_group& out);
   void close_refusal_windows();

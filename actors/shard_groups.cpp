@@ -39,7 +39,45 @@ void shard_actor::start_next(lease_entry& entry) {
 }
 
 void shard_actor::start(lease_entry& entry, event_group group) {
+  if (!needs_grant(entry, group)) {
+    decide(entry, std::move(group), protocol::grant_record::confirms);
+    return;
+  }
+  // Others' commits do not wait for the read, so the group belongs to no turn until it is back.
+  entry.deciding = std::move(group);
+  tell(*context_, context_->journal, ask_grant{self_, entry.mark, entry.key, entry.last_row});
+}
+
+bool shard_actor::needs_grant(const lease_entry& entry, const event_group& group) const {
+  if (group.events.empty() || !protocol::is_live(entry.state->state)) return false;
+  const auto chosen = policies_.find(entry.policy);
+  if (chosen == policies_.end()) return false;
+  return std::ranges::any_of(group.events, [&](const protocol::event& what) {
+    return protocol::may_need_grant_record(*entry.state, chosen->second, what);
+  });
+}
+
+void shard_actor::grant_read(const grant_answer& said) {
+  begin_turn();
+  auto& entry = *entries_.at(said.entry);
+  if (const auto* found = std::get_if<stored_grant>(&said.result)) {
+    const stored_grant ours{entry.state->gen, entry.state->held_by};
+    auto group = std::move(*entry.deciding);
+    entry.deciding.reset();
+    if (*found != ours) context_->counters->grants_contradicted.add();
+    decide(entry, std::move(group),
+           *found == ours ? protocol::grant_record::confirms : protocol::grant_record::contradicts);
+  } else {
+    // The lease's actor was not asked: there is nothing that it would have to undo.
+    turn_away(entry, protocol::reason::store_unavailable);
+  }
+  send_answers();
+  arm_timer();
+}
+
+void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_record stored) {
   lease_work work;
+  work.stored = stored;
   work.stamp = group.stamp;
   work.fired_at = group.fired_at;
   work.events = group.events;
@@ -148,15 +186,16 @@ void shard_actor::journal_said(journal_answer& message) {
   } else {
     for (const auto id : flying.policies) logged_policies_.erase(id);
     for (auto& [mark, group] : flying.groups) {
-      undo(*entries_.at(mark), protocol::reason::store_unavailable);
+      auto& entry = *entries_.at(mark);
+      tell(entry.actor, lease_undo{});
+      turn_away(entry, protocol::reason::store_unavailable);
     }
   }
   send_answers();
   arm_timer();
 }
 
-void shard_actor::undo(lease_entry& entry, protocol::reason why) {
-  tell(entry.actor, lease_undo{});
+void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
   const auto group = std::move(*entry.deciding);
   entry.deciding.reset();
   const auto again = context_->clock->now() + context_->options.store_retry;

@@ -14,6 +14,7 @@ struct scene {
   instant now;
   row_sink& rows;
   generation floor;
+  grant_record stored = grant_record::confirms;
 };
 
 /// Judges one of the coordinator's own events; its row has no input.
@@ -63,8 +64,7 @@ void judge(scene& s, const event& what, const deferred_frame* deferred) {
                 s.lease);
 
   if (answer.rule == rule_id::ack_offered) derive(s, own_event(event_kind::activate), true);
-  // The record at hand is the stored one: nothing is judged on an uncommitted one.
-  if (answer.rule == rule_id::other_holder_live &&
+  if (answer.rule == rule_id::other_holder_live && s.stored == grant_record::confirms &&
       s.chosen.on_conflict == on_conflict::resolve_by_record) {
     derive(s, own_event(event_kind::resolve), true);
   }
@@ -95,11 +95,16 @@ void expire_due(record& r, const policy& chosen, instant now, row_sink& rows) {
 }
 
 void step(record& r, const policy& chosen, const event& what, instant now, row_sink& rows,
-          generation floor) {
+          generation floor, grant_record stored) {
   // M13: deadlines overtake the frames that were read before them.
   expire_due(r, chosen, mutated(13) ? now + duration{1} : now, rows);
-  scene s{r, chosen, now, rows, floor};
+  scene s{r, chosen, now, rows, floor, stored};
   judge(s, what, nullptr);
+}
+
+bool may_need_grant_record(const record& r, const policy& chosen, const event& what) noexcept {
+  return is_live(r.state) && chosen.on_conflict == on_conflict::resolve_by_record &&
+         is_frame(what.kind) && what.gen == r.gen && what.from != r.held_by;
 }
 
 void recover_due(record& r, const policy& chosen, instant now, row_sink& rows) {

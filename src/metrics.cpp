@@ -98,6 +98,9 @@ constexpr plain_metric plain_metrics[] = {
      &counters::unknown_generations},
     {"leasehold_ownership_conflicts_total", "Alarm: leases frozen because two holders claimed them",
      MetricType::Counter, &counters::ownership_conflicts},
+    {"leasehold_grants_contradicted_total",
+     "Alarm: the stored grant named another holder than the lease's actor", MetricType::Counter,
+     &counters::grants_contradicted},
 };
 
 MetricFamily judged(const sources& from) {

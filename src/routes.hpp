@@ -21,7 +21,7 @@
 #include "src/principals.hpp"
 #include "src/problem.hpp"
 #include "src/rate_limits.hpp"
-#include "src/read_pool.hpp"
+#include "src/store/read_pool.hpp"
 #include "src/transport.hpp"
 
 namespace leasehold::server {
@@ -53,7 +53,7 @@ struct api_shared {
   std::shared_ptr<live_options> chosen;
   std::shared_ptr<principal_registry> principals;
   std::shared_ptr<actors::store> store;
-  std::shared_ptr<read_pool> reads;
+  std::shared_ptr<storage::read_pool> reads;
   std::shared_ptr<rate_limits> rates;
   std::shared_ptr<tenant_quota> sessions;
   std::shared_ptr<evidence_reader> evidence;

@@ -90,7 +90,7 @@ struct server::parts {
   std::shared_ptr<actors::store> store;
   std::shared_ptr<system_clock> clock;
   std::shared_ptr<actors::counters> counters = std::make_shared<actors::counters>();
-  std::shared_ptr<read_pool> reads;
+  std::shared_ptr<storage::read_pool> reads;
   std::vector<std::unique_ptr<thread_loop>> loops;
   std::vector<std::shared_ptr<boot_timer>> timers;
   std::unique_ptr<actors::coordinator> coordinator;
@@ -113,7 +113,9 @@ struct server::parts {
 std::optional<start_failed> server::parts::read_access() {
   const options& o = how.chosen;
   auto prepared = prepare_directory(o.data_directory(), o.principals_file(), !o.principals.empty());
-  if (auto* fault = std::get_if<token_fault>(&prepared)) return start_failed{fault->sentence};
+  if (auto* fault = std::get_if<token_fault>(&prepared)) {
+    return start_failed{fault->sentence, exit_bad_options};
+  }
   const auto& first = std::get<first_start>(prepared);
   if (first.store_is_gone) {
     lines->write(log_level::warn,
@@ -130,7 +132,9 @@ std::optional<start_failed> server::parts::read_access() {
     }
   }
   auto read = read_principals(o.principals_file());
-  if (auto* fault = std::get_if<principals_fault>(&read)) return start_failed{fault->sentence};
+  if (auto* fault = std::get_if<principals_fault>(&read)) {
+    return start_failed{fault->sentence, exit_bad_options};
+  }
   principals =
       std::make_shared<principal_registry>(capped(std::move(std::get<principal_set>(read)), o));
   return std::nullopt;
@@ -263,7 +267,7 @@ std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how
   parts& all = *made->parts_;
   if (auto failed = all.read_access()) return *failed;
   if (auto failed = all.open_store()) return *failed;
-  all.reads = std::make_shared<read_pool>();
+  all.reads = std::make_shared<storage::read_pool>();
   all.start_loops();
   if (auto failed = all.start_coordinator()) return *failed;
   if (auto failed = all.listen()) return *failed;
@@ -345,7 +349,7 @@ void server::stop() {
   p.timers.clear();
   p.loops.clear();
   p.store.reset();
-  p.lines->write(log_level::info, "stopped");
+  if (p.port != 0) p.lines->write(log_level::info, "stopped");
   p.lines->close();
 }
 

@@ -113,12 +113,12 @@ actors::store_result<std::vector<stored_row>> sqlite_reader::rows_from(row_numbe
 }
 
 actors::store_result<std::vector<stored_row>> sqlite_reader::rows_of_lease(
-    const protocol::lease_key& key, row_number newest, std::size_t limit) {
+    const protocol::lease_key& key, row_number newest, std::size_t limit, row_number after) {
   transaction view(db_);
   if (auto fault = view.begin_reading()) return *fault;
   std::vector<stored_row> rows;
   std::optional<stored_batch> piece;
-  for (row_number next = newest; next.value > 0 && rows.size() < limit;) {
+  for (row_number next = newest; next > after && rows.size() < limit;) {
     if (!piece || next < piece->first_row) {
       auto holding = batch_holding(next);
       if (auto* fault = std::get_if<store_error>(&holding)) return *fault;

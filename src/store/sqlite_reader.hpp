@@ -32,8 +32,10 @@ class sqlite_reader {
 
   connection& database() noexcept { return db_; }
 
+  /// Ends before the row `after`.
   actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
-      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit);
+      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit,
+      protocol::row_number after = {});
   actors::store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
                                                                     std::size_t limit);
   actors::store_result<std::vector<actors::stored_batch>> batches_from(protocol::row_number from,

@@ -6,9 +6,11 @@
 #include "leasehold/protocol/record_image.hpp"
 #include "src/store/batch_log.hpp"
 #include "src/store/directory_lock.hpp"
+#include "src/store/read_pool.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_reader.hpp"
 #include "src/store/sqlite_writer.hpp"
+#include "src/store/stored_grant.hpp"
 
 namespace leasehold::storage {
 
@@ -64,6 +66,18 @@ class sqlite_store final : public actors::store {
   void checkpoint(actors::checkpoint_slice slice,
                   std::function<void(actors::store_result<bool>)> done) override {
     writer_.checkpoint(std::move(slice), std::move(done));
+  }
+
+  void read_grant(protocol::lease_key key, row_number newest,
+                  std::function<void(actors::store_result<actors::stored_grant>)> done) override {
+    using result = actors::store_result<actors::stored_grant>;
+    // `done` is needed here, too, when the read does not find a place.
+    const auto say = std::make_shared<decltype(done)>(std::move(done));
+    const bool taken = grant_reads_.submit([this, key = std::move(key), newest, say] {
+      (*say)(readers_.with<result>(
+          [&](sqlite_reader& from) { return storage::read_grant(from, key, newest); }));
+    });
+    if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads of grants wait"});
   }
 
   actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
@@ -181,6 +195,7 @@ class sqlite_store final : public actors::store {
   log_head head_at_start_;
   reader_pool readers_;
   sqlite_writer writer_;
+  read_pool grant_reads_{1};  ///< ends first: what it runs uses the readers
 };
 
 std::optional<store_error> make_directory(const std::filesystem::path& directory) {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "src/rate_limits.hpp"
-#include "src/read_pool.hpp"
+#include "src/store/read_pool.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -93,7 +93,7 @@ TEST(read_pool, TakesNoMoreThanMayWait) {
   std::mutex gate;
   gate.lock();
   std::atomic<int> done{0};
-  read_pool pool(1, 2);
+  storage::read_pool pool(1, 2);
   int taken = 0;
   for (int i = 0; i < 10; ++i) {
     if (pool.submit([&] {

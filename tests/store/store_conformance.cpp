@@ -1,5 +1,7 @@
 #include "tests/store/store_conformance.hpp"
 
+#include "tests/store/history.hpp"
+
 namespace leasehold::tests {
 
 TEST_P(StoreConformance, ANewStoreHasAnIdAnEmptyLogAndItsShards) {
@@ -44,6 +46,43 @@ TEST_P(StoreConformance, ManyCommitsAtOnceStayInOrderAndEachHearsItsOwnRows) {
   const auto rows = expect(store().rows_from({1}, 2 * count + 10));
   ASSERT_EQ(rows.size(), static_cast<std::size_t>(2 * count));
   for (const auto& r : rows) EXPECT_EQ(r.input.seq.value, r.row.value);
+}
+
+TEST_P(StoreConformance, TheGrantIsReadFromTheCheckpointAndTheRowsAfterIt) {
+  history past(store(), 7);
+  past.work("a");
+  past.submit("b");
+  const auto stored = [&](const std::string& name) {
+    std::promise<actors::store_result<actors::stored_grant>> promise;
+    store().read_grant(key_of(name), past.images().at(key_of(name)).last_row,
+                       [&](actors::store_result<actors::stored_grant> said) {
+                         promise.set_value(std::move(said));
+                       });
+    return expect(promise.get_future().get());
+  };
+  const auto ours = [&](const std::string& name) {
+    const auto state = past.images().at(key_of(name)).state;
+    return actors::stored_grant{state.gen, state.held_by};
+  };
+  EXPECT_EQ(stored("a").gen.value, 1) << "from the rows alone";
+  EXPECT_EQ(stored("a"), ours("a"));
+  EXPECT_EQ(stored("b"), actors::stored_grant{}) << "never granted";
+
+  actors::checkpoint_slice slice;
+  for (const auto& [key, image] : past.images()) slice.changed.push_back({key, image});
+  slice.upto = past.last_row();
+  slice.last = true;
+  expect(checkpoint(store(), std::move(slice)));
+  EXPECT_EQ(stored("a"), ours("a")) << "from the checkpoint alone";
+
+  past.restart(100'000'000);
+  protocol::event offer;
+  offer.kind = protocol::event_kind::offer;
+  offer.from = protocol::holder("other/000102030405060708090a0b0c0d0e0f");
+  offer.job = protocol::job_id("a");
+  past.happen("a", offer);
+  EXPECT_EQ(stored("a").gen.value, 2) << "from both";
+  EXPECT_EQ(stored("a"), ours("a"));
 }
 
 TEST_P(StoreConformance, TheChainLinksEveryBatchToTheOneBefore) {

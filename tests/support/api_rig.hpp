@@ -48,7 +48,7 @@ class api_rig {
     s.chosen = std::make_shared<server::live_options>(server::options{});
     s.principals = std::make_shared<server::principal_registry>(everybody());
     s.store = store;
-    s.reads = std::make_shared<server::read_pool>(1);
+    s.reads = std::make_shared<storage::read_pool>(1);
     s.rates = std::make_shared<server::rate_limits>();
     s.sessions = std::make_shared<server::tenant_quota>();
     s.evidence = std::make_shared<server::evidence_reader>(store);

@@ -15,6 +15,7 @@
 
 #include "leasehold/actors/store.hpp"
 #include "src/store/batch_log.hpp"
+#include "src/store/stored_grant.hpp"
 
 namespace leasehold::tests {
 
@@ -36,6 +37,31 @@ class memory_store final : public actors::store {
     const std::lock_guard lock(mutex_);
     failures_[commits_ + n] = what;
   }
+  /// Reads of grants wait until answer_reads().
+  void hold_reads() {
+    const std::lock_guard lock(mutex_);
+    reads_held_ = true;
+  }
+  /// Every grant that is read from now on is this one, or a failure.
+  void answer_reads_with(actors::store_result<actors::stored_grant> what) {
+    const std::lock_guard lock(mutex_);
+    read_answer_ = std::move(what);
+  }
+  std::size_t answer_reads() {
+    std::vector<waiting_read> now;
+    {
+      const std::lock_guard lock(mutex_);
+      reads_held_ = false;
+      now.swap(reads_);
+    }
+    for (auto& each : now) read_grant(each.key, each.newest, std::move(each.done));
+    return now.size();
+  }
+  [[nodiscard]] std::int64_t reads() const {
+    const std::lock_guard lock(mutex_);
+    return reads_asked_;
+  }
+
   /// From now on commits wait, in order, until complete_next() or complete_all().
   void hold() {
     const std::lock_guard lock(mutex_);
@@ -150,6 +176,19 @@ class memory_store final : public actors::store {
     done(true);
   }
 
+  void read_grant(protocol::lease_key key, protocol::row_number newest,
+                  std::function<void(actors::store_result<actors::stored_grant>)> done) override {
+    std::unique_lock lock(mutex_);
+    if (reads_held_) {
+      reads_.push_back({std::move(key), newest, std::move(done)});
+      return;
+    }
+    ++reads_asked_;
+    auto said = read_answer_ ? *read_answer_ : stored(key, newest);
+    lock.unlock();
+    done(std::move(said));
+  }
+
   actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
       const protocol::lease_key& key, protocol::row_number newest, std::size_t limit) override {
     const std::lock_guard lock(mutex_);
@@ -191,6 +230,26 @@ class memory_store final : public actors::store {
     std::optional<actors::store_error::kind> failure;
   };
 
+  struct waiting_read {
+    protocol::lease_key key;
+    protocol::row_number newest;
+    std::function<void(actors::store_result<actors::stored_grant>)> done;
+  };
+
+  [[nodiscard]] actors::store_result<actors::stored_grant> stored(
+      const protocol::lease_key& key, protocol::row_number newest) const {
+    protocol::fold folded;
+    for (const auto& [id, chosen] : policies_) folded.learn(id, chosen);
+    std::optional<protocol::fold::lease_image> image;
+    if (const auto found = records_.find(key); found != records_.end()) image = found->second;
+    const auto upto = image ? image->last_row : protocol::row_number{};
+    std::vector<protocol::stored_row> rows;
+    for (auto at = newest; at > upto; at = rows.back().prev_row) {
+      rows.push_back(std::move(decode_from(at.value, 1).front()));
+    }
+    return storage::fold_grant(std::move(folded), key, std::move(image), rows);
+  }
+
   actors::store_result<actors::committed> write(const pending& next) {
     if (next.failure)
       return actors::store_error{*next.failure, "the test ordered this commit to fail"};
@@ -231,6 +290,10 @@ class memory_store final : public actors::store {
   std::map<std::int64_t, actors::store_error::kind> failures_;
   std::int64_t commits_ = 0;
   bool held_ = false;
+  std::vector<waiting_read> reads_;
+  std::optional<actors::store_result<actors::stored_grant>> read_answer_;
+  std::int64_t reads_asked_ = 0;
+  bool reads_held_ = false;
 };
 
 }  // namespace leasehold::tests

@@ -108,6 +108,7 @@ struct counters {
   // ---- alarms: anything but 0 wants a person
   tally unknown_generations;  ///< frames with a generation that was never granted
   tally ownership_conflicts;
+  tally grants_contradicted;  ///< the stored grant named another holder than the actor did
 };
 
 }  // namespace leasehold::actors

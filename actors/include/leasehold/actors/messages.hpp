@@ -120,6 +120,11 @@ struct journal_answer {
   std::int64_t buffer = 0;
   store_result<committed> result;
 };
+/// What the store has of a lease over which there may be a conflict; `entry` as it was asked.
+struct grant_answer {
+  std::uint64_t entry = 0;
+  store_result<stored_grant> result;
+};
 /// A queue wants to hear queue_wake at `at`.
 struct wake_queue {
   queue_key queue;
@@ -153,6 +158,7 @@ struct lease_work {
   std::string attachment;                  ///< submit: the job's body
   std::optional<protocol::policy> policy;  ///< submit: of a lease not known so far
   protocol::generation floor;
+  protocol::grant_record stored{};               ///< what a conflict is resolved by
   protocol::row_number last_row;                 ///< the lease's newest durable row
   protocol::row_number group_began;              ///< first row of the group committed last; 0: none
   std::shared_ptr<const refusals_seen> refused;  ///< of this minute; null: none
@@ -219,6 +225,12 @@ struct append_rows {
   place back_to;
   std::int64_t buffer = 0;
   batch what;
+};
+struct ask_grant {
+  place back_to;
+  std::uint64_t entry = 0;
+  protocol::lease_key key;
+  protocol::row_number newest;
 };
 struct commit_done {
   place back_to;
@@ -288,6 +300,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::timer_fired)
 LEASEHOLD_MESSAGE(leasehold::actors::fence_expected)
 LEASEHOLD_MESSAGE(leasehold::actors::fence_returned)
 LEASEHOLD_MESSAGE(leasehold::actors::journal_answer)
+LEASEHOLD_MESSAGE(leasehold::actors::grant_answer)
 LEASEHOLD_MESSAGE(leasehold::actors::wake_queue)
 LEASEHOLD_MESSAGE(leasehold::actors::collect_checkpoint)
 LEASEHOLD_MESSAGE(leasehold::actors::load_leases)
@@ -296,6 +309,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::lease_undo)
 LEASEHOLD_MESSAGE(leasehold::actors::for_queue)
 LEASEHOLD_MESSAGE(leasehold::actors::queue_event)
 LEASEHOLD_MESSAGE(leasehold::actors::append_rows)
+LEASEHOLD_MESSAGE(leasehold::actors::ask_grant)
 LEASEHOLD_MESSAGE(leasehold::actors::commit_done)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_part)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_due)

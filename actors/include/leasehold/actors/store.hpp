@@ -102,6 +102,13 @@ struct recovered_head {
   std::int64_t shards = 64;
 };
 
+/// Who holds a lease as the store has it; generation 0 and no holder: nothing is stored.
+struct stored_grant {
+  protocol::generation gen;
+  protocol::holder held_by;
+  friend bool operator==(const stored_grant&, const stored_grant&) = default;
+};
+
 class store {
  public:
   virtual ~store() = default;
@@ -120,6 +127,12 @@ class store {
 
   /// Writes a slice of the checkpoint when no commit waits; `done` on the writer thread.
   virtual void checkpoint(checkpoint_slice slice, std::function<void(store_result<bool>)> done) = 0;
+
+  /// Reads the grant of a lease as of its row `newest`, from the checkpoint and the rows after it
+  /// (protocol.md 7a), and calls `done` on a thread of the store. A bounded number of reads waits;
+  /// beyond it the answer is busy, at once and on the caller's thread.
+  virtual void read_grant(protocol::lease_key key, protocol::row_number newest,
+                          std::function<void(store_result<stored_grant>)> done) = 0;
 
   /// Evidence, for readers: any thread, each call a consistent view of what is durable.
   /// The newest first: walks prev_row from `newest` for at most `limit` rows.

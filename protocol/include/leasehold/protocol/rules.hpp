@@ -86,12 +86,20 @@ std::optional<instant> next_deadline(const record& r) noexcept;
 /// Applies the deadlines of one lease due at `now`, each dated at its deadline, oldest first.
 void expire_due(record& r, const policy& chosen, instant now, row_sink& rows);
 
+/// What the stored grant record says about the holder that the record at hand names (protocol.md
+/// 7a). In replay there is no other record, so it confirms.
+enum class grant_record : std::uint8_t { confirms, contradicts };
+
 /// Judges one event (not recover) at `now`: first the deadlines that are due, then the event, then
 /// what follows from it (activation, deferred frames, conflict resolution, proof of stopping).
 /// `floor`: the highest forgotten generation of the shard; a grant is above both (architecture.md
-/// 4).
+/// 4). `stored`: what a conflict over the lease is resolved by; it matters only where
+/// may_need_grant_record says so.
 void step(record& r, const policy& chosen, const event& what, instant now, row_sink& rows,
-          generation floor = {});
+          generation floor = {}, grant_record stored = grant_record::confirms);
+
+/// Whether judging `what` may open a conflict that the stored grant record decides.
+bool may_need_grant_record(const record& r, const policy& chosen, const event& what) noexcept;
 
 /// The parts of `recover` (protocol.md 5); the caller runs each over all its leases, by lease_id
 /// within the second, before the next: due deadlines (but with outage_expiry extend not those of

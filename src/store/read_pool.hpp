@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace leasehold::server {
+namespace leasehold::storage {
 
 /// Any thread.
 class read_pool {
@@ -35,4 +35,4 @@ class read_pool {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace leasehold::server
+}  // namespace leasehold::storage

@@ -1,8 +1,8 @@
-#include "src/read_pool.hpp"
+#include "src/store/read_pool.hpp"
 
 #include <utility>
 
-namespace leasehold::server {
+namespace leasehold::storage {
 
 read_pool::read_pool(std::size_t threads, std::size_t most_waiting) : most_waiting_(most_waiting) {
   for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
@@ -46,4 +46,4 @@ void read_pool::run() {
   }
 }
 
-}  // namespace leasehold::server
+}  // namespace leasehold::storage

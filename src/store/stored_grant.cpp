@@ -1,0 +1,89 @@
+#include "src/store/stored_grant.hpp"
+
+#include <string>
+#include <utility>
+
+#include "leasehold/protocol/record_image.hpp"
+
+namespace leasehold::storage {
+
+namespace {
+
+using actors::store_error;
+using protocol::fold;
+using protocol::row_number;
+using protocol::stored_row;
+
+/// Rows of one lease between two checkpoints; more are not read for one conflict.
+constexpr std::size_t most_rows = 65'536;
+
+store_error not_folding(const protocol::lease_key& key, row_number row) {
+  return {store_error::kind::corrupt,
+          "row " + std::to_string(row.value) + " of lease '" + key.lease.value +
+              "' does not follow from the rows before it; 'leasehold verify' names everything that "
+              "is damaged"};
+}
+
+actors::store_result<std::optional<fold::lease_image>> find_image(sqlite_reader& from,
+                                                                  const protocol::lease_key& key) {
+  auto& db = from.database();
+  statement query = db.prepare("SELECT image FROM record WHERE tenant = ? AND lease = ?");
+  query.bind_text(1, key.tenant.value).bind_text(2, key.lease.value);
+  const int code = query.step();
+  if (code == SQLITE_DONE) return std::optional<fold::lease_image>{};
+  if (code != SQLITE_ROW) return db.error(code, "reading a record of");
+  auto image = protocol::decode_image(query.bytes(0));
+  if (!image) return not_folding(key, {});
+  return image;
+}
+
+std::optional<store_error> learn_policy(sqlite_reader& from, protocol::policy_id id, fold& into) {
+  if (id.value == 0 || into.policy_of(id) != nullptr) return std::nullopt;
+  auto& db = from.database();
+  statement query = db.prepare("SELECT text FROM policy WHERE id = ?");
+  const int code = query.bind(1, static_cast<std::int64_t>(id.value)).step();
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return db.error(code, "reading a policy of");
+  if (code == SQLITE_DONE) return std::nullopt;
+  if (const auto chosen = protocol::policy_from_text(query.bytes(0))) into.learn(id, *chosen);
+  return std::nullopt;
+}
+
+}  // namespace
+
+actors::store_result<actors::stored_grant> fold_grant(fold folded, const protocol::lease_key& key,
+                                                      std::optional<fold::lease_image> checkpoint,
+                                                      const std::vector<stored_row>& rows) {
+  if (checkpoint) folded.load(key, std::move(*checkpoint));
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    if (folded.feed(*row)) return not_folding(key, row->row);
+  }
+  const auto* image = folded.find(key);
+  if (image == nullptr) return actors::stored_grant{};
+  return actors::stored_grant{image->state.gen, image->state.held_by};
+}
+
+actors::store_result<actors::stored_grant> read_grant(sqlite_reader& from,
+                                                      const protocol::lease_key& key,
+                                                      row_number newest) {
+  auto found = find_image(from, key);
+  if (auto* fault = std::get_if<store_error>(&found)) return std::move(*fault);
+  auto& checkpoint = std::get<std::optional<fold::lease_image>>(found);
+  const row_number upto = checkpoint ? checkpoint->last_row : row_number{};
+  auto read = from.rows_of_lease(key, newest, most_rows, upto);
+  if (auto* fault = std::get_if<store_error>(&read)) return std::move(*fault);
+  const auto& rows = std::get<std::vector<stored_row>>(read);
+  if (rows.size() == most_rows) {
+    return store_error{store_error::kind::busy,
+                       "the checkpoint is more than 65536 rows of one lease behind"};
+  }
+  fold folded;
+  if (checkpoint) {
+    if (auto fault = learn_policy(from, checkpoint->policy, folded)) return *fault;
+  }
+  for (const stored_row& row : rows) {
+    if (auto fault = learn_policy(from, row.policy, folded)) return *fault;
+  }
+  return fold_grant(std::move(folded), key, std::move(checkpoint), rows);
+}
+
+}  // namespace leasehold::storage
