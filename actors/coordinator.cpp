@@ -9,6 +9,7 @@
 #include "actors/registry_actor.hpp"
 #include "actors/shard_actor.hpp"
 #include "actors/thread_gateway.hpp"
+#include "actors/usage.hpp"
 
 namespace leasehold::actors {
 
@@ -47,8 +48,10 @@ struct coordinator::parts {
 };
 
 void coordinator::parts::make_contexts() {
+  const auto shared = std::make_shared<usage>();
   for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
     auto context = std::make_shared<thread_context>();
+    context->usage = shared;
     context->thread = thread;
     context->threads = options.threads.size();
     context->options = options.actors;
@@ -122,6 +125,16 @@ coordinator::coordinator(std::unique_ptr<parts> made) : parts_(std::move(made)) 
 coordinator::~coordinator() = default;
 
 gateway& coordinator::on(std::size_t thread) noexcept { return *parts_->gateways[thread]; }
+
+void coordinator::change(const actor_options& options) {
+  for (std::size_t thread = 0; thread < parts_->contexts.size(); ++thread) {
+    parts_->options.link->post(thread, [context = parts_->contexts[thread], options] {
+      context->options = options;
+      tell(context->shards[context->thread].who,
+           shard_query{[](shard_actor& shard) { shard.wake_queues(); }});
+    });
+  }
+}
 
 void coordinator::drain(protocol::instant release_by) {
   for (std::size_t thread = 0; thread < parts_->gateways.size(); ++thread) {

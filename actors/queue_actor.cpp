@@ -22,9 +22,12 @@ queue_actor::queue_actor(caf::actor_config& config, context_ptr context, place s
     : coordinator_actor(config),
       context_(std::move(context)),
       shard_(std::move(shard)),
-      key_(std::move(key)) {
-  const auto limit = context_->options.queue_limits.find(key_.queue);
-  if (limit != context_->options.queue_limits.end()) limit_ = limit->second;
+      key_(std::move(key)) {}
+
+std::int64_t queue_actor::limit() const {
+  const auto& limits = context_->options.queue_limits;
+  const auto found = limits.find(key_.queue);
+  return found == limits.end() ? 0 : found->second;
 }
 
 actor_behavior queue_actor::make_behavior() {
@@ -232,7 +235,8 @@ queue_actor::session* queue_actor::free_session(const protocol::labels& wanted) 
 }
 
 void queue_actor::match() {
-  while (!ready_.empty() && (limit_ == 0 || taken_ < limit_)) {
+  const auto most = limit();
+  while (!ready_.empty() && (most == 0 || taken_ < most)) {
     // The best job of each set of labels that some free session has.
     std::optional<std::pair<rank, protocol::lease_key>> best;
     session* to = nullptr;
@@ -291,7 +295,7 @@ queue_view queue_actor::view() const {
   queue_view v;
   v.tenant = key_.tenant;
   v.queue = key_.queue;
-  v.limit = limit_;
+  v.limit = limit();
   v.waiting = static_cast<std::int64_t>(waiting_.size());
   for (const auto& [key, j] : jobs_) {
     if (j.place == place_of_job::offering) ++v.offered;
@@ -340,7 +344,7 @@ std::pair<std::string, std::string> queue_actor::why(const protocol::lease_key& 
   if (matching == 0) {
     return {"no_matching_labels", "No connected worker has all labels that the job asks for."};
   }
-  if (limit_ != 0 && taken_ >= limit_) {
+  if (const auto most = limit(); most != 0 && taken_ >= most) {
     return {"queue_limit", "The queue has as many live leases as its limit allows."};
   }
   return {"no_credit", "All matching workers are as busy as they want to be."};

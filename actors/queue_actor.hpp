@@ -74,13 +74,14 @@ class queue_actor final : public coordinator_actor {
   void forget_if_done(session_id epoch);
   void cancel_late(const job& j);
   void wake_at_earliest();
+  /// Most live leases of the queue; 0: no limit.
+  [[nodiscard]] std::int64_t limit() const;
   [[nodiscard]] rank rank_of(const job& j) const;
   [[nodiscard]] protocol::instant due(const job& j) const;
 
   context_ptr context_;
   place shard_;
   queue_key key_;
-  std::int64_t limit_ = 0;
   std::map<protocol::lease_key, job> jobs_;
   std::map<protocol::labels, std::map<rank, protocol::lease_key>> ready_;
   std::set<std::pair<protocol::instant, protocol::lease_key>> waiting_;

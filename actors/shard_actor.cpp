@@ -5,6 +5,7 @@
 
 #include "actors/queue_actor.hpp"
 #include "actors/standing.hpp"
+#include "actors/usage.hpp"
 #include "leasehold/protocol/rules.hpp"
 
 namespace leasehold::actors {
@@ -154,7 +155,7 @@ void shard_actor::take_operation(shard_operation& operation) {
   enqueue_group(entry_of(key), std::move(group));
 }
 
-bool shard_actor::refuse_submit(const shard_operation& operation, const lease_entry* known) {
+bool shard_actor::refuse_submit(shard_operation& operation, const lease_entry* known) {
   if (known != nullptr) {
     // A submit whose commit is awaited has its spec in `deciding` or `waiting`, not in the entry.
     const job_spec* first = known->spec.get();
@@ -167,14 +168,36 @@ bool shard_actor::refuse_submit(const shard_operation& operation, const lease_en
     }
     if (first != nullptr) return false;
   }
-  if (leases_of_tenant_[operation.key.tenant] >= context_->options.leases_per_tenant ||
-      context_->counters->payload_bytes.value() +
-              static_cast<std::int64_t>(operation.spec->payload.size()) >
-          context_->options.payload_bytes) {
+  if (!reserve(operation)) {
     refuse(operation, protocol::reason::rate_limited);
     return true;
   }
   return false;
+}
+
+bool shard_actor::reserve(shard_operation& operation) {
+  const auto& limits = context_->options;
+  auto& leases = leases_of(operation.key.tenant);
+  if (!usage::reserve(leases, 1, limits.leases_per_tenant)) return false;
+  const auto bytes = static_cast<std::int64_t>(operation.spec->payload.size());
+  if (!usage::reserve(context_->usage->payload_bytes(), bytes, limits.payload_bytes)) {
+    --leases;
+    return false;
+  }
+  operation.reserved = true;
+  return true;
+}
+
+void shard_actor::give_back(shard_operation& operation) {
+  if (!std::exchange(operation.reserved, false)) return;
+  --leases_of(operation.key.tenant);
+  context_->usage->payload_bytes() -= static_cast<std::int64_t>(operation.spec->payload.size());
+}
+
+std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& tenant) {
+  auto& count = leases_of_tenant_[tenant];
+  if (!count) count = context_->usage->leases_of(tenant);
+  return *count;
 }
 
 void shard_actor::refuse(const shard_operation& operation, protocol::reason why) const {
@@ -202,12 +225,14 @@ void shard_actor::load(load_leases& message) {
     entry.changed = stored.changed;
     if (auto spec = decode_job(stored.image.body)) {
       spec->policy = policies_[entry.policy];
-      context_->counters->payload_bytes.add(static_cast<std::int64_t>(spec->payload.size()));
+      const auto bytes = static_cast<std::int64_t>(spec->payload.size());
+      context_->counters->payload_bytes.add(bytes);
+      context_->usage->payload_bytes() += bytes;
       entry.spec = std::make_shared<const job_spec>(std::move(*spec));
     }
     const auto nothing = entry.state;
     entry.state = std::make_shared<const protocol::record>(std::move(stored.image.state));
-    ++leases_of_tenant_[entry.key.tenant];
+    ++leases_of(entry.key.tenant);
     context_->counters->leases[static_cast<std::size_t>(entry.state->state)].add();
     follow_holder(entry, *nothing);
     tell_queue(entry, *nothing);
@@ -278,6 +303,10 @@ void shard_actor::each_job(const protocol::tenant_id& tenant, const std::string&
     if (entry.state->kind != protocol::lease_kind::job) continue;
     if (!take(entry)) return;
   }
+}
+
+void shard_actor::wake_queues() const {
+  for (const auto& [key, queue] : queues_) tell(queue, queue_event{queue_wake{}});
 }
 
 std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenant) const {

@@ -3,6 +3,7 @@
 // fills the commit buffer, and tells the world what became true.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -71,6 +72,9 @@ class shard_actor final : public coordinator_actor {
   void await_settled(const protocol::lease_key& key, protocol::instant until,
                      std::function<void(std::optional<job_view>)> then);
 
+  /// Lets the queues look again at what they may offer.
+  void wake_queues() const;
+
  protected:
   actor_behavior make_behavior() override;
   void on_exit() override;
@@ -87,7 +91,11 @@ class shard_actor final : public coordinator_actor {
   void refuse(const shard_operation& operation, protocol::reason why) const;
   /// Answers frames of a principal that may not use the lease's queue; the lease is not touched.
   void forbid(const session_ptr& session, const lease_frames& lease);
-  bool refuse_submit(const shard_operation& operation, const lease_entry* known);
+  bool refuse_submit(shard_operation& operation, const lease_entry* known);
+  /// Takes a new lease's part of the tenant's limits; it is given back when nothing came of it.
+  bool reserve(shard_operation& operation);
+  void give_back(shard_operation& operation);
+  std::atomic<std::int64_t>& leases_of(const protocol::tenant_id& tenant);
 
   // ---- shard_groups.cpp: from a group to its commit
   void enqueue_group(lease_entry& entry, event_group group);
@@ -147,7 +155,7 @@ class shard_actor final : public coordinator_actor {
   std::map<protocol::policy_id, protocol::policy> policies_;
   std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way
   std::map<queue_key, actor_handle> queues_;
-  std::map<protocol::tenant_id, std::int64_t> leases_of_tenant_;
+  std::map<protocol::tenant_id, std::shared_ptr<std::atomic<std::int64_t>>> leases_of_tenant_;
   std::vector<protocol::generation> floors_;  ///< by store shard
 
   // The commit buffer, and the buffers on their way to disk.

@@ -62,8 +62,8 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     if (before->known()) counted.leases[static_cast<std::size_t>(before->state)].add(-1);
     if (entry.state->known()) counted.leases[static_cast<std::size_t>(entry.state->state)].add();
   }
+  if (group.operation && (before->known() || !entry.state->known())) give_back(*group.operation);
   if (!before->known() && entry.state->known()) {
-    ++leases_of_tenant_[entry.key.tenant];
     entry.policy = out.policy;
     entry.submitted_row = first;
     if (group.operation && group.operation->spec) {

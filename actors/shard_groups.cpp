@@ -225,6 +225,7 @@ void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
     });
   }
   if (group.operation) {
+    give_back(*group.operation);
     refuse(*group.operation, why);
     if (group.session) queue_for(entry, job_not_offered{entry.key, why, again});
   }

@@ -35,7 +35,7 @@ actors::actor_options actor_options_of(const options& chosen) {
   out.max_expiry_lag = chosen.max_expiry_lag;
   out.message_bytes = chosen.message_bytes;
   out.leases_per_tenant = chosen.leases_per_tenant;
-  out.payload_bytes = chosen.payload_memory_bytes / chosen.threads;
+  out.payload_bytes = chosen.payload_memory_bytes;
   for (const auto& [name, queue] : chosen.queues) {
     if (queue.max_live > 0) out.queue_limits[name] = queue.max_live;
   }
@@ -300,6 +300,7 @@ void server::reload() {
   auto all = capped(std::move(std::get<principal_set>(read)), next);
   const auto count = static_cast<std::int64_t>(all.entries.size());
   p.principals->replace(std::move(all));
+  p.coordinator->change(actor_options_of(next));
   p.chosen->replace(std::move(next));
   p.lines->write(log_level::info, "reloaded", {{"principals", count}});
 }
@@ -347,8 +348,9 @@ void server::stop() {
   p.ears.reset();
   p.coordinator.reset();
   p.timers.clear();
-  p.loops.clear();
+  // What the store still says is posted to the loops, where nobody runs it any more.
   p.store.reset();
+  p.loops.clear();
   if (p.port != 0) p.lines->write(log_level::info, "stopped");
   p.lines->close();
 }

@@ -51,6 +51,10 @@ class coordinator {
   /// The gateway of a thread; used on that thread only.
   [[nodiscard]] gateway& on(std::size_t thread) noexcept;
 
+  /// Goes on with other bounds and cadences: what is asked from now on is measured by them. Each
+  /// thread takes them between two messages. Any thread.
+  void change(const actor_options& options);
+
   /// No offers any more; workers are told to finish or release by then. Any thread.
   void drain(protocol::instant release_by);
 

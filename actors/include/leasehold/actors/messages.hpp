@@ -98,6 +98,7 @@ struct shard_operation {
   std::function<void(answer)> reply;     ///< empty: nobody waits; runs on `reply_thread`
   std::size_t reply_thread = 0;
   bool may_create = false;  ///< submit
+  bool reserved = false;    ///< it has taken its part of the tenant's limits
 };
 /// A holder has a new session: which of its leases live, and what became of those it runs.
 struct resume_leases {

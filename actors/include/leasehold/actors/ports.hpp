@@ -61,20 +61,24 @@ struct actor_options {
   protocol::duration checkpoint_interval{2000};
   std::int64_t message_bytes = std::int64_t{64} * 1024;
   std::size_t commit_bytes =
-      std::size_t{256} * 1024;  ///< a shard's commit buffer is handed over past this
-  std::int64_t leases_per_tenant = 1'000'000;
-  std::int64_t payload_bytes = 256LL * 1024 * 1024;  ///< of all unsettled jobs of a thread
+      std::size_t{256} * 1024;                 ///< a shard's commit buffer is handed over past this
+  std::int64_t leases_per_tenant = 1'000'000;  ///< over all threads
+  std::int64_t payload_bytes = 256LL * 1024 * 1024;  ///< of all jobs over all threads
   std::size_t waiting_groups = 4096;  ///< of one lease; over it operations are refused
   std::map<std::string, std::int64_t> queue_limits;  ///< most live leases of a queue; absent: none
   std::string node = "leaseholdd";
 };
 
+class usage;
+
 /// What the actors of one thread share by value or by port; made before the first of them, constant
-/// from the first message on.
+/// from the first message on, but for the options, which the thread itself replaces between two
+/// messages when the operator changes them.
 struct thread_context {
   std::size_t thread = 0;
   std::size_t threads = 1;
   actor_options options;
+  std::shared_ptr<actors::usage> usage;  ///< one for all threads
   std::shared_ptr<const actors::clock> clock;
   std::shared_ptr<actors::timer> timer;
   std::shared_ptr<shard_link> link;
