@@ -1,6 +1,7 @@
 #include "src/principals.hpp"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,6 +12,7 @@
 
 #include "src/config_text.hpp"
 #include "src/config_units.hpp"
+#include "src/file_access.hpp"
 #include "src/toml_text.hpp"
 
 namespace leasehold::server {
@@ -222,10 +224,13 @@ std::variant<principal_set, principals_fault> read_principals(const std::filesys
     return principals_fault{"The principals file " + file.string() +
                             " cannot be read; leasehold token add makes one."};
   }
-  if (!S_ISREG(facts.st_mode) || (facts.st_mode & 077) != 0) {
+  if (!S_ISREG(facts.st_mode)) {
     return principals_fault{"The principals file " + file.string() +
-                            " can be reached by others than its owner; run chmod 600 on it."};
+                            " is not a regular file; leasehold token add makes one."};
   }
+  auto fault =
+      find_access_fault("principals file", file, facts, privacy::reached_by_nobody_else, geteuid());
+  if (fault) return principals_fault{std::move(*fault)};
   std::ifstream in(file, std::ios::binary);
   std::ostringstream content;
   content << in.rdbuf();

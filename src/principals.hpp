@@ -50,7 +50,7 @@ std::optional<actors::role> role_from_word(std::string_view text) noexcept;
 
 std::variant<principal_set, principals_fault> parse_principals(std::string_view content,
                                                                const std::string& name);
-/// Also refuses a file that others than its owner may read or write.
+/// Also refuses a file of another user, or one that others than its owner may read or write.
 std::variant<principal_set, principals_fault> read_principals(const std::filesystem::path& file);
 
 /// The principals as of the last good reload; any thread.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <variant>
@@ -11,9 +12,11 @@
 
 namespace leasehold::server {
 
-/// What kept the server from starting: one sentence with the way out.
+/// What kept the server from starting: one sentence with the way out. The exit code tells what was
+/// set up wrongly (exit_bad_options) from what may be gone at the next try.
 struct start_failed {
   std::string sentence;
+  int exit_code = EXIT_FAILURE;
 };
 
 /// Used on the thread that started it, which is none of its own.

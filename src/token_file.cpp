@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "src/config_text.hpp"
+#include "src/file_access.hpp"
 #include "src/store/schema.hpp"
 
 namespace leasehold::server {
@@ -124,14 +125,31 @@ principal_entry make_entry(const token_request& request) {
   return e;
 }
 
-/// Who can write into the directory can put another store or principals file there.
-std::optional<token_fault> find_access_fault(const std::filesystem::path& directory) {
+/// Who can write into the directory can put another store or principals file there, and who can
+/// write a file in it can change what was decided. The principals file has a rule of its own, which
+/// its reader knows.
+std::optional<token_fault> find_foreign_hands(const std::filesystem::path& directory,
+                                              const std::filesystem::path& principals) {
   struct stat found {};
+  const uid_t self = geteuid();
   if (stat(directory.c_str(), &found) != 0)
     return os_fault("Cannot look at the data directory", directory);
-  if ((found.st_mode & 0022) == 0) return std::nullopt;
-  return token_fault{"Others can write into the data directory " + directory.string() +
-                     "; take that away with: chmod go-w " + directory.string()};
+  auto fault =
+      find_access_fault("data directory", directory, found, privacy::written_by_nobody_else, self);
+  std::error_code failed;
+  for (std::filesystem::directory_iterator each(directory, failed), end; !failed && each != end;
+       each.increment(failed)) {
+    // A file that has just gone is nobody's.
+    if (fault || each->path() == principals) continue;
+    if (stat(each->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    fault = find_access_fault("file", each->path(), found, privacy::written_by_nobody_else, self);
+  }
+  if (fault) return token_fault{std::move(*fault)};
+  if (failed) {
+    return token_fault{"Cannot look into the data directory " + directory.string() + ": " +
+                       failed.message() + "."};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -245,7 +263,7 @@ std::variant<first_start, token_fault> prepare_directory(const std::filesystem::
   if (!std::filesystem::is_directory(directory, failed)) {
     return token_fault{"The data directory " + directory.string() + " is not a directory."};
   }
-  if (auto fault = find_access_fault(directory)) return *fault;
+  if (auto fault = find_foreign_hands(directory, principals)) return *fault;
   out.store_is_gone = std::filesystem::exists(directory / "principals.toml", failed) &&
                       !std::filesystem::exists(directory / storage::database_name, failed);
   if (own_principals || std::filesystem::exists(principals, failed)) return out;

@@ -68,7 +68,8 @@ struct first_start {
 
 /// Makes what is missing: the data directory (mode 0700), and, unless `principals` is there
 /// already, an operator with its token in `operator.token` (both 0600). `own_principals`: the file
-/// was named by somebody, who must then have made it.
+/// was named by somebody, who must then have made it. Refuses a directory that another user owns or
+/// can write, and one that holds such a file.
 std::variant<first_start, token_fault> prepare_directory(const std::filesystem::path& directory,
                                                          const std::filesystem::path& principals,
                                                          bool own_principals);

@@ -102,10 +102,25 @@ TEST_F(principals_test, ADirectoryThatOthersCanWriteIsRefused) {
   good<first_start>(prepare_directory(directory_, file(), false));
 }
 
+TEST_F(principals_test, AFileInTheDirectoryThatOthersCanWriteIsRefused) {
+  good<first_start>(prepare_directory(directory_, file(), false));
+  const auto store = directory_ / "leasehold.db";
+  std::ofstream(store) << "x";
+  for (const mode_t open : {0620U, 0602U, 0666U}) {
+    ASSERT_EQ(chmod(store.c_str(), open), 0);
+    const auto refused = prepare_directory(directory_, file(), false);
+    ASSERT_TRUE(std::holds_alternative<token_fault>(refused)) << std::oct << open;
+    EXPECT_THAT(std::get<token_fault>(refused).sentence, HasSubstr("chmod go-w " + store.string()));
+  }
+  ASSERT_EQ(chmod(store.c_str(), 0644), 0);
+  good<first_start>(prepare_directory(directory_, file(), false));
+}
+
 TEST_F(principals_test, PrincipalsWithoutAStoreAreNoticedButNotAtTheFirstStart) {
   EXPECT_FALSE(good<first_start>(prepare_directory(directory_, file(), false)).store_is_gone);
   EXPECT_TRUE(good<first_start>(prepare_directory(directory_, file(), false)).store_is_gone);
   std::ofstream(directory_ / "leasehold.db") << "x";
+  ASSERT_EQ(chmod((directory_ / "leasehold.db").c_str(), 0600), 0);
   EXPECT_FALSE(good<first_start>(prepare_directory(directory_, file(), false)).store_is_gone);
 }
 
