@@ -34,10 +34,13 @@ std::shared_ptr<spdlog::sinks::sink> standard_error(log_form form) {
   return std::make_shared<spdlog::sinks::stderr_sink_mt>();
 }
 
+/// Of one field: a sentence that names a file twice fits, and no peer can fill a disk with one.
+constexpr std::size_t longest_text = 768;
+
 /// In quotes; `text` is printable already, so that only quotes and backslashes are left to escape.
 std::string in_json(std::string_view text) {
   std::string out = "\"";
-  for (const char c : config_text::printable(text)) {
+  for (const char c : config_text::printable(text, longest_text)) {
     if (c == '"' || c == '\\') out += '\\';
     out += c;
   }
@@ -45,7 +48,7 @@ std::string in_json(std::string_view text) {
 }
 
 std::string for_people(std::string_view text) {
-  const std::string shown = config_text::printable(text);
+  const std::string shown = config_text::printable(text, longest_text);
   const bool plain = !shown.empty() && shown.find_first_of(" \"=") == std::string::npos;
   return plain ? shown : in_json(text);
 }

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <ctime>
 #include <iostream>
+#include <string>
 #include <thread>
 
+#include "src/logging.hpp"
 #include "src/server.hpp"
 
 namespace leasehold::server {
@@ -69,21 +71,33 @@ void serve(server& what) {
   what.stop();
 }
 
+/// Says why nothing was started, in the form of the log: whoever collects its lines gets this one
+/// too.
+void tell(log_form form, const std::string& sentence) {
+  if (form == log_form::human) {
+    std::cerr << "leaseholdd: " << sentence << std::endl;
+    return;
+  }
+  log lines(log_level::error, form);
+  lines.write(log_level::error, "not started", {{"why", sentence}});
+}
+
 }  // namespace
 
 int run_server(invocation how) {
   prepare_process();
+  const log_form form = log_form_from_word(how.chosen.log_format);
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < fewest_descriptors) {
-    std::cerr << "leaseholdd: The limit of open files is " << files.rlim_cur << "; raise it to "
-              << fewest_descriptors << " at least, and by one for each connection (ulimit -n)."
-              << std::endl;
+    tell(form, "The limit of open files is " + std::to_string(files.rlim_cur) + "; raise it to " +
+                   std::to_string(fewest_descriptors) +
+                   " at least, and by one for each connection (ulimit -n).");
     return EXIT_FAILURE;
   }
   auto started = server::start(std::move(how));
   if (const auto* failed = std::get_if<start_failed>(&started)) {
-    std::cerr << "leaseholdd: " << failed->sentence << std::endl;
-    return EXIT_FAILURE;
+    tell(form, failed->sentence);
+    return failed->exit_code;
   }
   serve(*std::get<std::unique_ptr<server>>(started));
   return EXIT_SUCCESS;
