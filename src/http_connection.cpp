@@ -174,7 +174,7 @@ class http_connection final : public connection,
                           has_folded_line({static_cast<const char*>(buffer_.data().data()), used});
       buffer_.consume(used);
       if (phase_ == phase::head) head_bytes_ += used;
-      if (failed == http::error::need_more) return;
+      if (failed == http::error::need_more && !is_too_long_a_tail()) return;
       if (failed || folded) {
         refuse_unreadable(failed);
         return;
@@ -184,9 +184,18 @@ class http_connection final : public connection,
     }
   }
 
+  /// Of a chunked body the parser keeps the line of a chunk, and the fields behind the last one,
+  /// until they are whole; it knows no limit of them.
+  [[nodiscard]] bool is_too_long_a_tail() const {
+    return phase_ == phase::body && buffer_.size() > host_->limits.head_bytes;
+  }
+
   void refuse_unreadable(const boost::system::error_code& why) {
     const net_limits& limits = host_->limits;
-    if (why == http::error::header_limit) {
+    if (why == http::error::need_more) {
+      refuse(431, "The line of a chunk, or the fields behind the body, are larger than " +
+                      std::to_string(limits.head_bytes) + " bytes.");
+    } else if (why == http::error::header_limit) {
       refuse(431,
              "The request head is larger than " + std::to_string(limits.head_bytes) + " bytes.");
     } else if (why == http::error::body_limit) {

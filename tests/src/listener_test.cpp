@@ -178,6 +178,23 @@ TEST(Listener, ATrailerDoesNotBecomeAHeaderField) {
   EXPECT_EQ(read_answer(peer)->status, 200);
 }
 
+TEST(Listener, ALongTailOfAChunkedBodyIsAnsweredWith431AndNotWaitedFor) {
+  net_rig rig;  // 30 s for a body: more than a peer of the test waits for an answer
+  const std::string head = "POST /p HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  std::string trailers;
+  while (trailers.size() < 50'000) trailers += "X-Trailer: " + std::string(89, 't') + "\r\n";
+  EXPECT_EQ(status_and_close(rig, head + "2\r\nok\r\n0\r\n" + trailers), 431);
+  EXPECT_EQ(status_and_close(rig, head + "2\r\nok\r\n0\r\n" + trailers + "\r\n"), 431);
+  EXPECT_EQ(status_and_close(rig, head + "2;x=" + std::string(50'000, 'x')), 431);
+  EXPECT_EQ(rig.counters().requests, 0);
+  trailers.resize(10'000 - 10'000 % 102);
+  EXPECT_EQ(status_and_close(rig,
+                             "POST /p HTTP/1.1\r\nHost: h\r\nConnection: close\r\n"
+                             "Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n" +
+                                 trailers + "\r\n"),
+            200);
+}
+
 TEST(Listener, LimitsOfTheHeadAreAnsweredWith431) {
   net_limits limits;
   limits.fields = 8;
