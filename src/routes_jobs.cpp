@@ -3,6 +3,7 @@
 
 #include "src/config_text.hpp"
 #include "src/http_api_job.hpp"
+#include "src/page_token.hpp"
 #include "src/routes.hpp"
 #include "src/routes_answer.hpp"
 
@@ -124,6 +125,15 @@ void answer_job(const call_ptr& c, const std::optional<actors::job_view>& found)
   }
 }
 
+/// The id after which the page begins; empty: at the first.
+std::string read_place(call& c) {
+  const auto token = c.query.text("page_token", 512);
+  if (!token) return {};
+  auto id = read_page_token(c.who.tenant, *token);
+  if (!id) c.query.refuse("page_token takes a next_page_token of this list, as it was given.");
+  return std::move(id).value_or("");
+}
+
 std::optional<input_fault> read_filter(call& c, actors::job_filter& filter) {
   filter.tenant = c.who.tenant;
   filter.queue = c.query.text("queue", 128);
@@ -174,20 +184,22 @@ void serve_jobs(const call_ptr& c) {
   actors::job_filter filter;
   read_filter(*c, filter);
   const auto size = c->query.number("page_size", 1, largest_page);
-  const auto token = c->query.text("page_token", 512);
+  std::string after = read_place(*c);
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   if (filter.queue && !c->who.may_use_queue(*filter.queue)) {
     return c->refuse(reason::forbidden, "This queue is not granted to the credential.");
   }
   c->api->gateway->list_jobs(
-      std::move(filter), token.value_or(""), static_cast<std::size_t>(size.value_or(100)),
+      std::move(filter), std::move(after), static_cast<std::size_t>(size.value_or(100)),
       [c](actors::job_page page) {
         json::array jobs;
         for (const actors::job_view& job : page.jobs) {
           if (!c->who.may_use_queue(job.spec->queue)) continue;
           jobs.push_back(to_json(job, false));
         }
-        c->answer(200, json::object{{"jobs", std::move(jobs)}, {"next_page_token", page.next}});
+        c->answer(200,
+                  json::object{{"jobs", std::move(jobs)},
+                               {"next_page_token", make_page_token(c->who.tenant, page.next)}});
       });
 }
 

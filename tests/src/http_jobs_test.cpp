@@ -240,6 +240,23 @@ TEST_F(http_jobs_test, AListIsPagedToItsEnd) {
   }
 }
 
+TEST_F(http_jobs_test, APageTokenThatWasNotGivenIsRefused) {
+  for (const char* id : {"a", "b", "c"}) rig.gateway.add_job("t", id);
+  const auto page = api_rig::json(rig.ask("GET", "/v1/jobs?page_size=1", "client"));
+  const std::string given(page.at("next_page_token").as_string());
+  ASSERT_EQ(rig.ask("GET", "/v1/jobs?page_token=" + given, "client").status, 200);
+  for (const std::string& bad :
+       {std::string("zzz"), std::string("%00"), std::string("a"), std::string("."), given + "x",
+        given + "%00", given.substr(1), given.substr(0, given.size() - 1)}) {
+    const auto refused = rig.ask("GET", "/v1/jobs?page_token=" + bad, "client");
+    EXPECT_EQ(refused.status, 400) << bad;
+    EXPECT_EQ(api_rig::json(refused).at("reason"), "invalid_frame") << bad;
+    EXPECT_THAT(refused.body, HasSubstr("page_token"));
+  }
+  // Nor is one of another tenant's list taken.
+  EXPECT_EQ(rig.ask("GET", "/v1/jobs?page_token=" + given, "stranger").status, 400);
+}
+
 TEST_F(http_jobs_test, OperationsCarryTheirFields) {
   rig.gateway.add_job("t", "j");
   rig.ask("POST", "/v1/jobs/j:revoke", "operator",
