@@ -29,19 +29,25 @@ bool event_filter::wants(const shown_row& shown, const evidence_cursor& cursor) 
 
 event_stream::event_stream(const call& admitted, event_filter wanted, row_number from)
     : api_(admitted.api),
-      who_(admitted.who),
-      credential_(admitted.credential),
-      principals_version_(admitted.principals_version),
+      credential_(admitted.make_credential()),
       wanted_(std::move(wanted)),
       from_(from) {}
 
 void event_stream::start(std::shared_ptr<socket> on) {
   socket_ = std::move(on);
   api_->shared.counters->watchers.add();
+  api_->sockets.add(shared_from_this());
   watch_ = api_->gateway->watch([self = weak_from_this()](row_number last) {
     if (const auto s = self.lock()) s->hear(last);
   });
   find_place();
+  check_credential();  // it may have ended between the upgrade's request and its answer
+}
+
+void event_stream::check_credential() {
+  if (socket_ != nullptr && !credential_.holds()) {
+    socket_->close(close_code::credential_ended, credential_ended);
+  }
 }
 
 void event_stream::find_place() {
@@ -55,7 +61,8 @@ void event_stream::find_place() {
         return;
       }
       if (self->from_.value == 0) self->from_ = {known->last_row.value + 1};
-      self->cursor_ = self->api_->shared.evidence->take_cursor(self->who_.tenant, self->from_);
+      self->cursor_ =
+          self->api_->shared.evidence->take_cursor(self->credential_.who().tenant, self->from_);
       self->hear(known->last_row);
     });
   };
@@ -72,6 +79,7 @@ void event_stream::on_message(std::span<const std::byte>, bool) {
 
 void event_stream::on_close() {
   socket_.reset();
+  api_->sockets.remove(this);
   api_->shared.counters->watchers.add(-1);
   api_->gateway->unwatch(watch_);
 }
@@ -83,8 +91,8 @@ void event_stream::hear(row_number last) {
 
 void event_stream::pump() {
   if (socket_ == nullptr || cursor_ == nullptr || reading_ || resting_) return;
-  if (!credential_holds()) {
-    socket_->close(close_code::credential_ended, "The credential was revoked or changed.");
+  if (!credential_.holds()) {
+    socket_->close(close_code::credential_ended, credential_ended);
     return;
   }
   if (is_complete()) {
@@ -166,14 +174,6 @@ void event_stream::tell_if_behind() {
   told_behind_ = true;
   socket_->send(json::serialize(json::object{
       {"behind", behind}, {"next_row", cursor_->next().value}, {"last_row", last_.value}}));
-}
-
-bool event_stream::credential_holds() {
-  const std::int64_t version = api_->shared.principals->version();
-  if (version == principals_version_) return true;
-  if (!api_->shared.principals->current()->still_holds(who_, credential_)) return false;
-  principals_version_ = version;
-  return true;
 }
 
 upgrade_answer upgrade_events(const call_ptr& c) {

@@ -29,7 +29,9 @@ struct event_filter {
 /// Lives on its socket's thread. A row is one text message, its JSON line. A reader that is far
 /// behind hears {"behind": rows, "next_row": N, "last_row": N} and goes on from there. With a last
 /// row the socket is closed in good order once the log has passed it, wanted or not.
-class event_stream final : public socket_events, public std::enable_shared_from_this<event_stream> {
+class event_stream final : public socket_events,
+                           public credentialed,
+                           public std::enable_shared_from_this<event_stream> {
  public:
   /// Rows behind the newest at which a reader is told so.
   static constexpr std::int64_t far_behind = 1000;
@@ -42,6 +44,7 @@ class event_stream final : public socket_events, public std::enable_shared_from_
   void start(std::shared_ptr<socket> on);
   void on_message(std::span<const std::byte> message, bool text) override;
   void on_close() override;
+  void check_credential() override;
 
  private:
   /// What one read of the store brought.
@@ -58,13 +61,10 @@ class event_stream final : public socket_events, public std::enable_shared_from_
   void read();
   void take(portion got);
   void tell_if_behind();
-  [[nodiscard]] bool credential_holds();
   static portion read_portion(evidence_cursor& cursor, const event_filter& wanted);
 
   std::shared_ptr<api_context> api_;
-  actors::principal who_;
-  token_hash credential_;
-  std::int64_t principals_version_;
+  credential credential_;
   event_filter wanted_;
   protocol::row_number from_;
   std::shared_ptr<socket> socket_;           ///< null once it is closed

@@ -50,7 +50,7 @@ bool authenticate(call& c) {
   const principal_entry* entry = known->find_by_token(*token);
   if (entry == nullptr) return false;
   c.who = entry->who;
-  c.credential = hash_token(*token);
+  c.token = hash_token(*token);
   return true;
 }
 

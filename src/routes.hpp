@@ -15,6 +15,7 @@
 #include "leasehold/actors/counters.hpp"
 #include "leasehold/actors/gateway.hpp"
 #include "leasehold/actors/store.hpp"
+#include "src/credential.hpp"
 #include "src/http_api_query.hpp"
 #include "src/logging.hpp"
 #include "src/options.hpp"
@@ -72,6 +73,7 @@ struct api_context {
   actors::gateway* gateway = nullptr;
   std::function<void(std::function<void()>)> post;
   std::function<void(protocol::duration, std::function<void()>)> after;
+  credentialed_sockets sockets;
 };
 
 /// One request that was let through to its route. Lives until its reply is given.
@@ -80,14 +82,18 @@ struct call {
   http_request request;
   std::shared_ptr<const bool> gone;
   std::function<void(http_response)> reply;
-  actors::principal who;    ///< of open routes: without a name
-  token_hash credential{};  ///< that it was authenticated by
+  actors::principal who;  ///< of open routes: without a name
+  token_hash token{};     ///< that it was authenticated by
   std::int64_t principals_version = 0;
   std::string id;  ///< the path's {id}
   query_reader query;
   std::string request_id;  ///< X-Request-Id, the body's request_id, or one made here
   std::string trace_id;    ///< traceparent, or empty
 
+  /// For what outlives the call.
+  [[nodiscard]] credential make_credential() const {
+    return {api->shared.principals, who, token, principals_version};
+  }
   [[nodiscard]] protocol::lease_key key() const { return {who.tenant, protocol::lease_id(id)}; }
   void refuse(protocol::reason why, std::string detail = {}) const;
   void refuse(problem what) const;

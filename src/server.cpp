@@ -94,6 +94,7 @@ struct server::parts {
   std::vector<std::unique_ptr<thread_loop>> loops;
   std::vector<std::shared_ptr<boot_timer>> timers;
   std::unique_ptr<actors::coordinator> coordinator;
+  std::vector<std::weak_ptr<api_context>> apis;  // by thread; each lives on its own
   std::unique_ptr<listener> ears;
   std::uint16_t port = 0;
   std::atomic<bool> draining{false};
@@ -106,6 +107,7 @@ struct server::parts {
   std::optional<start_failed> start_coordinator();
   std::optional<start_failed> listen();
   std::shared_ptr<http_api> make_api(std::size_t thread, const api_shared& shared);
+  void end_revoked_sockets();
   [[nodiscard]] reason why_unready() const;
   [[noreturn]] void end_at_once(int exit_code) const;
 };
@@ -209,7 +211,16 @@ std::shared_ptr<http_api> server::parts::make_api(std::size_t thread, const api_
       if (!cancelled) what();
     });
   };
+  apis.push_back(api);
   return std::make_shared<http_api>(std::move(api));
+}
+
+void server::parts::end_revoked_sockets() {
+  for (std::size_t i = 0; i < apis.size(); ++i) {
+    loops[i]->post([known = apis[i]] {
+      if (const auto api = known.lock()) api->sockets.check_all();
+    });
+  }
 }
 
 std::optional<start_failed> server::parts::listen() {
@@ -293,13 +304,16 @@ void server::reload() {
   }
   if (std::get<principal_set>(read).entries.empty()) {
     p.lines->write(log_level::error, "principals not reloaded; the old ones stay",
-                   {{"why", "the file names no principal, which would lock everybody out"}});
+                   {{"why", "The principals file " + p.how.chosen.principals_file().string() +
+                                " names no principal, which would lock everybody out; leasehold "
+                                "token add makes one."}});
     return;
   }
   p.lines->set_level(log_level_from_word(next.log_level));
   auto all = capped(std::move(std::get<principal_set>(read)), next);
   const auto count = static_cast<std::int64_t>(all.entries.size());
   p.principals->replace(std::move(all));
+  p.end_revoked_sockets();
   p.coordinator->change(actor_options_of(next));
   p.chosen->replace(std::move(next));
   p.lines->write(log_level::info, "reloaded", {{"principals", count}});

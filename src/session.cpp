@@ -9,15 +9,19 @@ using protocol::close_code;
 
 session::session(const call& admitted, protocol::encoding how, tenant_quota::ticket place)
     : api_(admitted.api),
-      who_(admitted.who),
-      credential_(admitted.credential),
-      principals_version_(admitted.principals_version),
+      credential_(admitted.make_credential()),
       place_(std::move(place)),
       codec_(how) {}
 
 void session::start(std::shared_ptr<socket> on) {
   socket_ = std::move(on);
-  id_ = api_->gateway->open_session(who_, shared_from_this());
+  id_ = api_->gateway->open_session(credential_.who(), shared_from_this());
+  api_->sockets.add(shared_from_this());
+  check_credential();  // it may have ended between the upgrade's request and its answer
+}
+
+void session::check_credential() {
+  if (!credential_.holds()) close(close_code::credential_ended, credential_ended);
 }
 
 void session::on_message(std::span<const std::byte> message, bool text) {
@@ -27,8 +31,8 @@ void session::on_message(std::span<const std::byte> message, bool text) {
     close(close_code::wrong_message_type, "This subprotocol takes the other kind of message.");
     return;
   }
-  if (!credential_holds()) {
-    close(close_code::credential_ended, "The credential was revoked or changed.");
+  if (!credential_.holds()) {
+    close(close_code::credential_ended, credential_ended);
     return;
   }
   auto decoded = codec_.decode_worker(message);
@@ -49,15 +53,16 @@ void session::on_message(std::span<const std::byte> message, bool text) {
 void session::on_close() {
   socket_.reset();
   place_.reset();
+  api_->sockets.remove(this);
   api_->gateway->close_session(id_);
 }
 
 void session::send(std::span<const protocol::coordinator_frame> frames) {
   if (socket_ == nullptr || frames.empty()) return;
-  if (!credential_holds()) {
+  if (!credential_.holds()) {
     // Nothing more leaves to a revoked credential; an offer that was on its way is missed or
     // withdrawn.
-    close(close_code::credential_ended, "The credential was revoked or changed.");
+    close(close_code::credential_ended, credential_ended);
     return;
   }
   std::string message;
@@ -73,14 +78,6 @@ void session::close(close_code code, std::string_view why) {
 void session::pause_reading(bool paused) {
   paused_by_coordinator_ = paused;
   apply_pause();
-}
-
-bool session::credential_holds() {
-  const std::int64_t version = api_->shared.principals->version();
-  if (version == principals_version_) return true;
-  if (!api_->shared.principals->current()->still_holds(who_, credential_)) return false;
-  principals_version_ = version;
-  return true;
 }
 
 bool session::count_bad(std::size_t frames, protocol::instant now) {

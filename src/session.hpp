@@ -20,6 +20,7 @@ namespace leasehold::server {
 /// Lives on its socket's thread from the upgrade until both the socket and the coordinator have let
 /// it go.
 class session final : public socket_events,
+                      public credentialed,
                       public actors::outbound,
                       public std::enable_shared_from_this<session> {
  public:
@@ -35,13 +36,13 @@ class session final : public socket_events,
 
   void on_message(std::span<const std::byte> message, bool text) override;
   void on_close() override;
+  void check_credential() override;
 
   void send(std::span<const protocol::coordinator_frame> frames) override;
   void close(protocol::close_code code, std::string_view why) override;
   void pause_reading(bool paused) override;
 
  private:
-  [[nodiscard]] bool credential_holds();
   /// False once there were too many bad frames.
   bool count_bad(std::size_t frames, protocol::instant now);
   void slow_down(std::size_t bytes, std::size_t frames, protocol::instant now);
@@ -49,9 +50,7 @@ class session final : public socket_events,
   void apply_pause();
 
   std::shared_ptr<api_context> api_;
-  actors::principal who_;
-  token_hash credential_;
-  std::int64_t principals_version_;
+  credential credential_;
   tenant_quota::ticket place_;
   protocol::codec codec_;
   std::shared_ptr<socket> socket_;  ///< null once it is closed

@@ -52,6 +52,70 @@ TEST_P(access_to, ARevokedTokenEndsItsSessionAndNoOther) {
   expect_columns(server.job("orphan"), {{"state", "active"}, {"renew_sequence", 0}});
 }
 
+TEST_P(access_to, AnIdleSessionOfARevokedTokenEndsBeforeItIsOfferedAnything) {
+  stream_peer revoked(server, "w1");
+  revoked.hello();
+  revoked.credit(1);
+  const auto ran =
+      run_leasehold({"token", "revoke", "w1", "--principals", server.principals_file().string()});
+  ASSERT_EQ(ran.exit_code, 0) << ran.output;
+  server.signal(SIGHUP);
+  // Neither side says anything: the next heartbeat is a minute away.
+  EXPECT_EQ(revoked.close_code(), static_cast<int>(close_code::credential_ended));
+  stream_peer other(server, "w2", 'b');
+  other.hello();
+  other.credit(1);
+  server.submit("spared");
+  const auto offer = other.offer_of("spared");
+  ASSERT_TRUE(offer);
+  EXPECT_EQ(offer->standing.gen.value, 1);
+  EXPECT_EQ(revoked.waiting<protocol::offer>(), 0);
+}
+
+TEST_P(access_to, AnEmptyPrincipalsFileKeepsTheOldOneAndIsNamed) {
+  stream_peer worker(server, "w1");
+  worker.hello();
+  std::ofstream(server.principals_file(), std::ios::trunc).flush();
+  server.signal(SIGHUP);
+  ASSERT_TRUE(server.has_logged("principals not reloaded; the old ones stay"));
+  EXPECT_NE(server.log().find(server.principals_file().string() + " names no principal"),
+            std::string::npos)
+      << server.log();
+  EXPECT_EQ(worker.tell(worker.frame(event_kind::renew, "none", 1, 1)).reason,
+            reason::unknown_lease);
+  server.submit("still-served");
+}
+
+TEST_P(access_to, APrincipalsFileThatOthersCanReachKeepsTheOldOneAndIsNamed) {
+  server.add_worker("w3");
+  ASSERT_EQ(::chmod(server.principals_file().c_str(), 0640), 0);
+  server.signal(SIGHUP);
+  ASSERT_TRUE(server.has_logged("principals not reloaded; the old ones stay"));
+  EXPECT_NE(server.log().find("mode 0640"), std::string::npos) << server.log();
+  EXPECT_NE(server.log().find("chmod 600 " + server.principals_file().string()), std::string::npos);
+  EXPECT_FALSE(stream_peer(server, "w3").upgraded());
+  EXPECT_TRUE(stream_peer(server, "w1").upgraded());
+}
+
+TEST_P(access_to, FilesThatOthersCanWriteEndTheStartAndAreNamed) {
+  server.kill();
+  const tests::temporary_directory kept;
+  for (const auto& file : {server.principals_file(), server.data() / "leasehold.db",
+                           server.data() / "operator.token"}) {
+    struct stat before {};
+    ASSERT_EQ(::stat(file.c_str(), &before), 0) << file;
+    ASSERT_EQ(::chmod(file.c_str(), 0660), 0);
+    const auto log = kept.path() / file.filename();
+    program_run refused(LEASEHOLDD, server.arguments(), log);
+    EXPECT_EQ(refused.wait(), 2);
+    const auto said = content_of(log);
+    EXPECT_NE(said.find(file.string() + " has mode 0660"), std::string::npos) << said;
+    EXPECT_NE(said.find("run: chmod "), std::string::npos) << said;
+    ASSERT_EQ(::chmod(file.c_str(), before.st_mode & 07777U), 0);
+  }
+  server.start();
+}
+
 TEST_P(access_to, ABadPrincipalsFileKeepsTheOldOneAndNamesTheLine) {
   stream_peer worker(server, "w1");
   worker.hello();

@@ -311,6 +311,17 @@ TEST_F(events_test, ARevokedCredentialEndsTheReader) {
   EXPECT_EQ(wire->closed[0].first, protocol::close_code::credential_ended);
 }
 
+TEST_F(events_test, ARevokedCredentialEndsAReaderThatHasNothingToRead) {
+  const auto events = watch("?from=1");
+  await_messages(1);
+  rig.api->sockets.check_all();
+  EXPECT_TRUE(wire->closed.empty());
+  rig.api->shared.principals->replace({});
+  rig.api->sockets.check_all();
+  ASSERT_EQ(wire->closed.size(), 1U);
+  EXPECT_EQ(wire->closed[0].first, protocol::close_code::credential_ended);
+}
+
 TEST_F(events_test, AClosedReaderIsForgotten) {
   const auto events = watch("?from=1");
   await_messages(1);

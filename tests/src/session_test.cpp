@@ -122,6 +122,33 @@ TEST_F(session_test, ARevokedTokenEndsItsSessionAtTheNextMessage) {
   EXPECT_EQ(rig.gateway.delivered.size(), 1U);
 }
 
+TEST_F(session_test, AnIdleSessionEndsWhenTheReplacedPrincipalsAreLookedAt) {
+  auto all = api_rig::everybody();
+  rig.api->shared.principals->replace(all);
+  rig.api->sockets.check_all();
+  EXPECT_FALSE(closed());
+  all.entries[0].who.queues = {"other"};
+  rig.api->shared.principals->replace(all);
+  rig.api->sockets.check_all();
+  EXPECT_EQ(closed(), close_code::credential_ended);
+}
+
+TEST_F(session_test, ACredentialThatEndedWhileTheUpgradeWasAnsweredOpensNoSessionForLong) {
+  auto answer = rig.http->upgrade(stream_request(protocol::subprotocol_protobuf));
+  rig.api->shared.principals->replace({});
+  rig.api->sockets.check_all();
+  wire = std::make_shared<fake_socket>();
+  const auto late = std::get<upgrade_accepted>(answer).start(wire);
+  EXPECT_EQ(closed(), close_code::credential_ended);
+}
+
+TEST_F(session_test, AClosedSessionIsLookedAtNoMore) {
+  events->on_close();
+  rig.api->shared.principals->replace({});
+  rig.api->sockets.check_all();
+  EXPECT_FALSE(closed());
+}
+
 TEST_F(session_test, NothingMoreIsSentToARevokedToken) {
   auto all = api_rig::everybody();
   all.entries[0].tokens = {hash_token("another")};

@@ -1,0 +1,57 @@
+// What an open socket stands on: the credential that it was opened with. It holds until the
+// principals are read again and say otherwise.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "src/principals.hpp"
+
+namespace leasehold::server {
+
+class credential {
+ public:
+  /// `version`: of the principals that it was found among.
+  credential(std::shared_ptr<const principal_registry> registry, actors::principal who,
+             const token_hash& token, std::int64_t version)
+      : registry_(std::move(registry)), who_(std::move(who)), token_(token), version_(version) {}
+
+  [[nodiscard]] const actors::principal& who() const noexcept { return who_; }
+  /// Whether the same principal still has this token and the same rights. Cheap while the
+  /// principals have not changed.
+  [[nodiscard]] bool holds();
+
+ private:
+  std::shared_ptr<const principal_registry> registry_;
+  actors::principal who_;
+  token_hash token_;
+  std::int64_t version_;
+};
+
+/// Why a socket is closed with 4004.
+inline constexpr std::string_view credential_ended = "The credential was revoked or changed.";
+
+/// A socket that ends with its credential.
+class credentialed {
+ public:
+  virtual ~credentialed() = default;
+  /// Closes with 4004 when the credential holds no more; else changes nothing.
+  virtual void check_credential() = 0;
+};
+
+/// The open sockets of one thread; used on it alone.
+class credentialed_sockets {
+ public:
+  void add(const std::shared_ptr<credentialed>& what) { open_.emplace(what.get(), what); }
+  void remove(const credentialed* what) { open_.erase(what); }
+  /// For when the principals were replaced.
+  void check_all();
+
+ private:
+  std::unordered_map<const credentialed*, std::weak_ptr<credentialed>> open_;
+};
+
+}  // namespace leasehold::server
