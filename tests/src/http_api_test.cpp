@@ -92,6 +92,24 @@ TEST_F(http_api_test, EachRouteLetsItsRolesInAndNobodyElse) {
   }
 }
 
+TEST_F(http_api_test, ARoleThatMayNeverDoItIsRefusedWhicheverJobItNames) {
+  rig.gateway.add_job("u", "theirs");
+  for (const expected_route& r : expected) {
+    const std::string pattern(r.path);
+    constexpr std::string_view jobs = "/v1/jobs/";
+    if (!pattern.starts_with(jobs)) continue;
+    const auto verb = pattern.find_first_of(":/", jobs.size());
+    const std::string rest = verb == std::string::npos ? "" : pattern.substr(verb);
+    for (const char* id : {"theirs", "nowhere", "no%20id"}) {
+      const std::string path = std::string("/v1/jobs/") + id + rest;
+      for (const std::string role : {"worker", "client", "operator", "auditor"}) {
+        EXPECT_EQ(rig.ask(r.method, path, role, r.body).status, r.roles.contains(role) ? 404 : 403)
+            << r.method << " " << path << " as " << role;
+      }
+    }
+  }
+}
+
 TEST_F(http_api_test, TheTableOfTheTestHasEveryRoute) {
   ASSERT_EQ(expected.size(), routes().size());
   for (std::size_t i = 0; i < expected.size(); ++i) {
