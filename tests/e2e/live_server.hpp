@@ -41,6 +41,7 @@ class live_server {
   /// Kills it without a warning.
   void kill();
   void signal(int number) const { process_->signal(number); }
+  void limit(__rlimit_resource resource, rlim_t soft) const { process_->limit(resource, soft); }
   /// Its exit code once it has ended; nothing when it does not.
   std::optional<int> wait_for_end() { return process_->wait(); }
   [[nodiscard]] bool runs() { return !process_->wait(std::chrono::milliseconds{0}); }

@@ -1,11 +1,13 @@
 #include "program_run.hpp"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -78,6 +80,13 @@ program_run::~program_run() {
 
 void program_run::signal(int number) const {
   if (id_ > 0 && !ended_) ::kill(id_, number);
+}
+
+void program_run::limit(__rlimit_resource resource, rlim_t soft) const {
+  rlimit both{};
+  ASSERT_EQ(::prlimit(id_, resource, nullptr, &both), 0);
+  both.rlim_cur = std::min(soft, both.rlim_max);
+  ASSERT_EQ(::prlimit(id_, resource, &both, nullptr), 0);
 }
 
 std::optional<int> program_run::wait(std::chrono::milliseconds within) {

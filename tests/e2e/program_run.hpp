@@ -1,6 +1,7 @@
 // A program run as a child: its output in a file, its end waited for. It dies with the test.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -32,6 +33,8 @@ class program_run {
   program_run& operator=(const program_run&) = delete;
 
   void signal(int number) const;
+  /// Sets the soft limit of a resource (RLIMIT_FSIZE) of the running program.
+  void limit(__rlimit_resource resource, rlim_t soft) const;
   /// The exit code, or 128 and the signal that ended it; nothing when it does not end in time.
   std::optional<int> wait(std::chrono::milliseconds within = patience);
   [[nodiscard]] pid_t id() const noexcept { return id_; }
