@@ -13,6 +13,7 @@
 #include <optional>
 #include <random>
 
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -87,7 +88,7 @@ std::string bearer_token(const command_line& line, std::string& fault) {
 }
 
 exit_code complain(exit_code code, std::string_view sentence) {
-  fmt::print(stderr, "leasehold: {}\n", sentence);
+  print_error("leasehold: {}\n", sentence);
   return code;
 }
 

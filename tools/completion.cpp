@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/output.hpp"
 #include "tools/subcommands.hpp"
 
 namespace leasehold::tools {
@@ -71,7 +72,7 @@ void add_completion(CLI::App& app, command_line& line) {
   command->require_subcommand(1);
   auto* bash = command->add_subcommand("bash", "For bash: source <(leasehold completion bash)");
   bash->callback([&app, &line] {
-    fmt::print("{}", bash_script(app));
+    write_out(bash_script(app));
     line.result = exit_code::ok;
   });
 }

@@ -26,16 +26,17 @@ exit_code ask_newest_row(api& coordinator, std::int64_t& newest) {
 }
 
 exit_code each_row(api& coordinator, row_range which,
-                   const std::function<void(std::string_view line)>& use,
+                   const std::function<bool(std::string_view line)>& use,
                    const std::function<void(std::int64_t row)>& pass) {
   bool broken = false;
+  bool enough = false;
   // A page ends where it is full, and may reach beyond the range: the log goes on growing.
   const auto take = [&](std::string_view line) {
     const auto row = row_of(line);
     broken = row == 0;
     if (broken) return false;
-    if (row <= which.last) use(line);
-    return true;
+    enough = row <= which.last && !use(line);
+    return !enough;
   };
   for (std::int64_t from = which.first; from <= which.last;) {
     query target("/v1/evidence");
@@ -44,7 +45,7 @@ exit_code each_row(api& coordinator, row_range which,
     const auto read = coordinator.page(target.target(), take, next);
     if (broken) return complain(exit_code::broken, "a line of the evidence is no row");
     if (read != exit_code::ok) return read;
-    if (next <= from) break;
+    if (enough || next <= from) break;
     from = next;
     if (pass) pass(std::min(from - 1, which.last));
   }

@@ -19,10 +19,10 @@ struct row_range {
   std::int64_t last = 0;
 };
 
-/// Hands on the line of each row of the range that the tenant has; `pass` hears after each page
-/// which row was the last that is done with.
+/// Hands on the line of each row of the range that the tenant has, until `use` wants no more;
+/// `pass` hears after each page which row was the last that is done with.
 exit_code each_row(api& coordinator, row_range which,
-                   const std::function<void(std::string_view line)>& use,
+                   const std::function<bool(std::string_view line)>& use,
                    const std::function<void(std::int64_t row)>& pass = {});
 
 }  // namespace leasehold::tools

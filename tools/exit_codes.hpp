@@ -10,7 +10,7 @@ enum class exit_code : int {
   refused = 3,       ///< the coordinator answered with a refusal; its reason is printed
   unreachable = 4,   ///< no coordinator there, or it is not ready
   forbidden = 5,     ///< no credential, an unknown one, or one that does not allow this
-  broken = 6,        ///< something outside failed: a file, a disk, a child process
+  broken = 6,        ///< something outside failed: a file, a disk, a child process, the output
   interrupted = 130  ///< ended by SIGINT
 };
 

@@ -6,6 +6,7 @@
 
 #include "tools/api.hpp"
 #include "tools/evidence_pages.hpp"
+#include "tools/output.hpp"
 
 namespace leasehold::tools {
 namespace {
@@ -19,8 +20,10 @@ exit_code export_rows(api& coordinator, const export_options& chosen) {
   std::int64_t newest = 0;
   const auto asked = ask_newest_row(coordinator, newest);
   if (asked != exit_code::ok) return asked;
-  return each_row(coordinator, {chosen.from, newest},
-                  [](std::string_view line) { fmt::print("{}\n", line); });
+  return each_row(coordinator, {chosen.from, newest}, [](std::string_view line) {
+    print("{}\n", line);
+    return !output_is_lost();
+  });
 }
 
 }  // namespace

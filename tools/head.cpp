@@ -6,6 +6,7 @@
 
 #include "src/store/batch_log.hpp"
 #include "tools/api.hpp"
+#include "tools/output.hpp"
 #include "tools/verify.hpp"
 
 namespace leasehold::tools {
@@ -15,7 +16,7 @@ exit_code print_head(const actors::log_head& head, bool as_json) {
   if (as_json) {
     print_json({{"row", head.last_row.value}, {"hash", storage::to_hex(head.chain)}});
   } else {
-    fmt::print("{}\n", storage::to_text(head));
+    print("{}\n", storage::to_text(head));
   }
   return exit_code::ok;
 }

@@ -8,6 +8,7 @@
 #include "tools/arguments.hpp"
 #include "tools/job_evidence.hpp"
 #include "tools/job_text.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -34,7 +35,7 @@ exit_code show(api& coordinator, const job_options& chosen) {
     if (coordinator.line().json) {
       print_json(job);
     } else {
-      fmt::print("{}", describe(job));
+      write_out(describe(job));
     }
     return exit_code::ok;
   });
@@ -45,8 +46,8 @@ exit_code why(api& coordinator, const job_options& chosen) {
     if (coordinator.line().json) {
       print_json(answer);
     } else {
-      fmt::print("{}: {}\n", toned(cell_in(answer, "word"), tone::strong),
-                 printable(cell_in(answer, "sentence")));
+      print("{}: {}\n", toned(cell_in(answer, "word"), tone::strong),
+            printable(cell_in(answer, "sentence")));
     }
     return exit_code::ok;
   });
@@ -64,8 +65,8 @@ exit_code operate(api& coordinator, const job_options& chosen, std::string_view 
       return exit_code::ok;
     }
     const auto& job = job_in(answer);
-    fmt::print("{}: {} {}; now {}\n", printable(text_in(job, "job_id")),
-               cell_in(answer, "decision"), cell_in(answer, "reason"), cell_in(job, "state"));
+    print("{}: {} {}; now {}\n", printable(text_in(job, "job_id")), cell_in(answer, "decision"),
+          cell_in(answer, "reason"), cell_in(job, "state"));
     return exit_code::ok;
   });
 }

@@ -12,6 +12,7 @@
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_text.hpp"
+#include "tools/output.hpp"
 #include "tools/scenario_export.hpp"
 #include "tools/terminal.hpp"
 
@@ -89,7 +90,7 @@ exit_code print_scenario(api& coordinator, const std::string& job, std::vector<j
     if (const auto* why = std::get_if<not_exportable>(&scenario)) {
       return complain(exit_code::differs, fmt::format("{}: {}", job, why->sentence));
     }
-    fmt::print("{}", std::get<std::string>(scenario));
+    write_out(std::get<std::string>(scenario));
     return exit_code::ok;
   });
 }
@@ -98,8 +99,8 @@ exit_code show_evidence(api& coordinator, const evidence_options& chosen) {
   if (chosen.csv) {
     return coordinator.lines(job_path(chosen.job, "/evidence"), "text/csv",
                              [](std::string_view line) {
-                               fmt::print("{}\n", line);
-                               return true;
+                               print("{}\n", line);
+                               return !output_is_lost();
                              });
   }
   std::vector<json::object> rows;
@@ -109,7 +110,7 @@ exit_code show_evidence(api& coordinator, const evidence_options& chosen) {
   if (coordinator.line().json) {
     for (const auto& row : rows) print_json(row);
   } else {
-    fmt::print("{}", matrix_of(rows));
+    write_out(matrix_of(rows));
   }
   return exit_code::ok;
 }

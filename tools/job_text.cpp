@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "tools/arguments.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -48,7 +49,7 @@ exit_code told_end(const api& coordinator, const json::object& job) {
   if (coordinator.line().json) {
     print_json(job);
   } else {
-    fmt::print("{}", describe(job));
+    write_out(describe(job));
   }
   return text_in(job, "state") == "completed" ? exit_code::ok : exit_code::differs;
 }

@@ -14,6 +14,7 @@
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_text.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -51,7 +52,7 @@ std::vector<std::string> cells_of(const json::object& job) {
       cell_in(job, "holder_identity"), result == "none" ? cell_in(job, "progress_value") : result};
 }
 
-/// Hands on each job of the list until `limit` is reached.
+/// Hands on each job of the list until `limit` is reached or output is lost.
 exit_code each_job(api& coordinator, const list_options& chosen,
                    const std::function<void(const json::object&)>& take) {
   const bool whole = chosen.all || chosen.count || !chosen.wait.empty();
@@ -69,8 +70,9 @@ exit_code each_job(api& coordinator, const list_options& chosen,
           return exit_code::ok;
         });
     if (result != exit_code::ok) return result;
-  } while (!token.empty() && left > 0);
-  if (!token.empty()) fmt::print(stderr, "more jobs: --limit N or --all shows them\n");
+  } while (!token.empty() && left > 0 && !output_is_lost());
+  if (!token.empty() && !output_is_lost())
+    print_error("more jobs: --limit N or --all shows them\n");
   return exit_code::ok;
 }
 
@@ -81,7 +83,7 @@ exit_code list(api& coordinator, const list_options& chosen) {
   shown.colour_column(2);
   const auto result =
       each_job(coordinator, chosen, [&](const json::object& job) { shown.add(cells_of(job)); });
-  if (result == exit_code::ok) fmt::print("{}", shown.text());
+  if (result == exit_code::ok) write_out(shown.text());
   return result;
 }
 
@@ -142,7 +144,7 @@ exit_code count(api& coordinator, const list_options& chosen) {
   table shown({"STATE", "JOBS"});
   shown.colour_column(0);
   for (const auto& [state, jobs] : by_state) shown.add({state, std::to_string(jobs)});
-  fmt::print("{}", shown.text());
+  write_out(shown.text());
   return exit_code::ok;
 }
 

@@ -4,6 +4,8 @@
 
 #include <boost/json/serialize.hpp>
 
+#include "tools/output.hpp"
+
 namespace leasehold::tools {
 namespace {
 
@@ -48,6 +50,6 @@ std::string cell_in(const json::object& from, std::string_view key) {
   return found->is_string() ? std::string(found->get_string()) : json::serialize(*found);
 }
 
-void print_json(const json::object& document) { fmt::print("{}\n", json::serialize(document)); }
+void print_json(const json::object& document) { print("{}\n", json::serialize(document)); }
 
 }  // namespace leasehold::tools

@@ -1,15 +1,33 @@
 // leasehold: the program for people and scripts. Everything is in tools/*.cpp.
+#include <sstream>
+
+#include "tools/output.hpp"
 #include "tools/subcommands.hpp"
 
-int main(int argc, char** argv) {
+namespace leasehold::tools {
+namespace {
+
+exit_code run(int argc, char** argv) {
   CLI::App app;
-  leasehold::tools::command_line line;
-  leasehold::tools::build_program(app, line);
+  command_line line;
+  build_program(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& wrong) {
-    const bool asked_for_help = app.exit(wrong) == 0;
-    return asked_for_help ? 0 : static_cast<int>(leasehold::tools::exit_code::malformed);
+    std::ostringstream out;
+    std::ostringstream error;
+    const bool asked_for_help = app.exit(wrong, out, error) == 0;
+    write_out(out.str());
+    write_error(error.str());
+    return asked_for_help ? exit_code::ok : exit_code::malformed;
   }
-  return static_cast<int>(line.result);
+  return line.result;
+}
+
+}  // namespace
+}  // namespace leasehold::tools
+
+int main(int argc, char** argv) {
+  leasehold::tools::begin_output();
+  return static_cast<int>(leasehold::tools::finish_output(leasehold::tools::run(argc, argv)));
 }

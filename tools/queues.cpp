@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tools/api.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -28,7 +29,7 @@ exit_code list(api& coordinator) {
                  limit == 0 ? "-" : std::to_string(limit), cell_in(queue, "workers"),
                  cell_in(queue, "free_slots"), time_text(number_in(queue, "oldest"))});
     }
-    fmt::print("{}", shown.text());
+    write_out(shown.text());
     return exit_code::ok;
   });
 }

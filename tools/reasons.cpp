@@ -7,6 +7,7 @@
 
 #include "leasehold/protocol/reason.hpp"
 #include "tools/json_fields.hpp"
+#include "tools/output.hpp"
 #include "tools/reasons.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/terminal.hpp"
@@ -21,7 +22,7 @@ void print_table() {
                std::string(protocol::word(entry.refusal_class)), std::to_string(entry.http_status),
                std::string(entry.text)});
   }
-  fmt::print("{}", shown.text());
+  write_out(shown.text());
 }
 
 void print_lines() {
@@ -44,7 +45,7 @@ void add_reasons(CLI::App& app, command_line& line) {
       "Examples:\n  leasehold reasons\n  leasehold reasons --markdown > docs/REASONS.md");
   command->callback([&line, as_page] {
     if (*as_page) {
-      fmt::print("{}", reasons_page());
+      write_out(reasons_page());
     } else if (line.json) {
       print_lines();
     } else {

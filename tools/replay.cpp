@@ -1,13 +1,14 @@
 // `leasehold replay`: scenario files through the rules, on virtual time.
 #include "tools/replay.hpp"
 
-#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
 
+#include "tools/output.hpp"
 #include "tools/subcommands.hpp"
+#include "tools/terminal.hpp"
 
 namespace leasehold::tools {
 namespace {
@@ -32,8 +33,8 @@ class output {
     if (text_.size() >= enough) flush();
   }
   void flush() {
-    std::fwrite(text_.data(), 1, text_.size(), stdout);
-    std::fflush(stdout);
+    write_out(text_);
+    flush_output();
     text_.clear();
   }
 
@@ -43,7 +44,7 @@ class output {
 };
 
 exit_code malformed(const std::string& path, const std::string& sentence) {
-  std::fprintf(stderr, "leasehold replay: %s: %s.\n", path.c_str(), sentence.c_str());
+  print_error("leasehold replay: {}: {}.\n", printable(path), printable(sentence));
   return exit_code::malformed;
 }
 
@@ -60,7 +61,8 @@ std::optional<std::string> read_text(const std::string& path) {
   return std::move(text).str();
 }
 
-/// Runs `use` with each file in turn, up to the first that is malformed.
+/// Runs `use` with each file in turn, up to the first that is malformed, or until nobody can read
+/// what it prints.
 template <class Use>
 exit_code each_file(const replay_options& options, output& out, Use&& use) {
   for (const auto& path : options.files) {
@@ -76,6 +78,7 @@ exit_code each_file(const replay_options& options, output& out, Use&& use) {
     }
     use(path, std::get<scenario>(parsed));
     out.relieve();
+    if (output_is_lost()) break;
   }
   return exit_code::ok;
 }

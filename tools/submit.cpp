@@ -11,6 +11,7 @@
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_text.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -66,7 +67,7 @@ exit_code submit_one(api& coordinator, const submit_options& chosen, json::objec
       if (coordinator.line().json) {
         print_json(answer);
       } else {
-        fmt::print("{}\n", job);
+        print("{}\n", job);
       }
       return exit_code::ok;
     }
@@ -109,7 +110,7 @@ exit_code submit_lines(api& coordinator, const submit_options& chosen, const jso
       if (coordinator.line().json) {
         print_json(answer);
       } else {
-        fmt::print("{}\n", text_in(job_in(answer), "job_id"));
+        print("{}\n", text_in(job_in(answer), "job_id"));
       }
       return exit_code::ok;
     });
@@ -118,6 +119,10 @@ exit_code submit_lines(api& coordinator, const submit_options& chosen, const jso
       return result;
     }
     bar.show(count);
+    if (output_is_lost()) {
+      return complain(exit_code::broken,
+                      fmt::format("stopped after line {} of {}", count, payloads.size()));
+    }
   }
   return exit_code::ok;
 }

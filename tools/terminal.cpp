@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "tools/output.hpp"
+
 namespace leasehold::tools {
 namespace {
 
@@ -155,7 +157,7 @@ void progress_bar::draw() {
   constexpr std::int64_t cells = 30;
   const std::int64_t full = total_ > 0 ? std::min(cells, cells * count_ / total_) : cells;
   const std::string bar(static_cast<std::size_t>(full), '#');
-  fmt::print(stderr, "\r\x1b[K{} [{:<30}] {}/{} {}", label_, bar, count_, total_, note_);
+  print_error("\r\x1b[K{} [{:<30}] {}/{} {}", label_, bar, count_, total_, note_);
   std::fflush(stderr);
 }
 
@@ -164,9 +166,9 @@ void progress_bar::finish() {
   finished_ = true;
   if (live_) {
     draw();
-    fmt::print(stderr, "\n");
+    print_error("\n");
   } else {
-    fmt::print(stderr, "{}: {}/{} {}\n", label_, count_, total_, note_);
+    print_error("{}: {}/{} {}\n", label_, count_, total_, note_);
   }
 }
 

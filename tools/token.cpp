@@ -11,6 +11,7 @@
 
 #include "src/token_file.hpp"
 #include "tools/api.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -35,6 +36,38 @@ std::filesystem::path file_of(const token_options& chosen) {
   return std::filesystem::path(directory) / "principals.toml";
 }
 
+/// Takes back a token that nobody has seen: it could never be used, and never be told from a used
+/// one.
+exit_code take_back(const token_options& chosen, const server::added_token& made) {
+  const auto revoked = server::revoke_token(file_of(chosen), chosen.name, made.name);
+  if (const auto* fault = std::get_if<server::token_fault>(&revoked)) {
+    return complain(
+        exit_code::broken,
+        fmt::format("the token {} was made and could not be shown; take it back with: leasehold "
+                    "token revoke {} {} ({})",
+                    made.name, chosen.name, made.name, fault->sentence));
+  }
+  return complain(exit_code::broken,
+                  fmt::format("the token could not be shown, so {} has not got it: it is revoked "
+                              "again",
+                              chosen.name));
+}
+
+exit_code show_once(const command_line& line, const token_options& chosen,
+                    const server::added_token& made) {
+  if (line.json) {
+    print_json({{"principal", chosen.name}, {"name", made.name}, {"token", made.token}});
+  } else {
+    print("{}\n", made.token);
+  }
+  if (!flush_output()) return take_back(chosen, made);
+  if (!line.json) {
+    print_error("This is shown once. It is called {}; a running leaseholdd takes it with SIGHUP.\n",
+                made.name);
+  }
+  return exit_code::ok;
+}
+
 exit_code add(const command_line& line, const token_options& chosen) {
   server::token_request request;
   request.name = chosen.name;
@@ -54,16 +87,7 @@ exit_code add(const command_line& line, const token_options& chosen) {
     return complain(fault->is_in_the_request ? exit_code::malformed : exit_code::broken,
                     fault->sentence);
   }
-  const auto& made = std::get<server::added_token>(added);
-  if (line.json) {
-    print_json({{"principal", chosen.name}, {"name", made.name}, {"token", made.token}});
-  } else {
-    fmt::print("{}\n", made.token);
-    fmt::print(stderr,
-               "This is shown once. It is called {}; a running leaseholdd takes it with SIGHUP.\n",
-               made.name);
-  }
-  return exit_code::ok;
+  return show_once(line, chosen, std::get<server::added_token>(added));
 }
 
 std::string words_of(const std::vector<actors::role>& roles) {
@@ -87,7 +111,7 @@ exit_code list(const command_line& line, const token_options& chosen) {
     }
     shown.add({entry.principal, entry.tenant, words_of(entry.roles), entry.token});
   }
-  if (!line.json) fmt::print("{}", shown.text());
+  if (!line.json) write_out(shown.text());
   return exit_code::ok;
 }
 
@@ -100,7 +124,7 @@ exit_code revoke(const command_line& line, const token_options& chosen) {
   if (line.json) {
     print_json({{"revoked", count}});
   } else {
-    fmt::print("{} revoked; a running leaseholdd takes it with SIGHUP.\n", count);
+    print("{} revoked; a running leaseholdd takes it with SIGHUP.\n", count);
   }
   return exit_code::ok;
 }

@@ -140,6 +140,7 @@ exit_code verify_url(const verify_options& chosen, const command_line& line) {
         [&](std::string_view text) {
           has_rows = true;
           verifier.feed(text);
+          return true;
         },
         [&](std::int64_t row) { bar.show(row); });
     bar.finish();

@@ -3,6 +3,7 @@
 #include <boost/json.hpp>
 
 #include "tools/api.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 #include "tools/verify.hpp"
 
@@ -37,12 +38,11 @@ void print_problems(const storage::verify_report& report) {
   for (const auto& each : report.problems) {
     const auto where = each.row.value > 0 ? fmt::format("row {}", each.row.value) : "the lines";
     const auto column = each.column.empty() ? "" : fmt::format(", {}", each.column);
-    fmt::print("{} {}{}: {}\n", toned("wrong:", tone::bad), where, column,
-               printable(each.sentence));
+    print("{} {}{}: {}\n", toned("wrong:", tone::bad), where, column, printable(each.sentence));
   }
   const auto kept = static_cast<std::int64_t>(report.problems.size());
   if (report.problem_count > kept) {
-    fmt::print("and {} more\n", report.problem_count - kept);
+    print("and {} more\n", report.problem_count - kept);
   }
 }
 
@@ -59,20 +59,18 @@ exit_code print_verdict(const storage::verify_report& report,
   const auto counts = fmt::format("{} rows of {} leases, {} policies, {} records compared",
                                   report.rows, report.leases, report.policies, report.records);
   if (report.proven()) {
-    fmt::print("{} every decision follows from its inputs: {}\n", toned("proven:", tone::good),
-               counts);
+    print("{} every decision follows from its inputs: {}\n", toned("proven:", tone::good), counts);
   } else {
-    fmt::print("{} {} problems: {}\n", toned("not proven:", tone::bad), report.problem_count,
-               counts);
+    print("{} {} problems: {}\n", toned("not proven:", tone::bad), report.problem_count, counts);
   }
   if (report.passed_over > 0) {
-    fmt::print("{} jobs were not compared: they were shown at another time than the rows\n",
-               report.passed_over);
+    print("{} jobs were not compared: they were shown at another time than the rows\n",
+          report.passed_over);
   }
-  if (report.batches > 0) fmt::print("head: {}\n", storage::to_text(report.head));
-  if (report.head_was_asked && report.proven()) fmt::print("the log extends the head given\n");
-  fmt::print("What this cannot see:\n");
-  for (const std::string_view each : beyond) fmt::print("  - {}\n", each);
+  if (report.batches > 0) print("head: {}\n", storage::to_text(report.head));
+  if (report.head_was_asked && report.proven()) print("the log extends the head given\n");
+  print("What this cannot see:\n");
+  for (const std::string_view each : beyond) print("  - {}\n", each);
   return code;
 }
 

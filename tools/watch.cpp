@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <boost/json/parse.hpp>
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -24,23 +24,24 @@ struct watch_options {
 
 void print_row(const json::object& row) {
   const auto decision = text_in(row, "decision");
-  fmt::print("{:>8} {}  {:<14} {:<16} {} {}  {} g{}\n", number_in(row, "row"),
-             time_text(number_in(row, "at")), printable(text_in(row, "lease_id")),
-             text_in(row, "event"), toned(decision, tone_of(decision)), text_in(row, "reason"),
-             text_in(row, "state"), number_in(row, "generation"));
+  print("{:>8} {}  {:<14} {:<16} {} {}  {} g{}\n", number_in(row, "row"),
+        time_text(number_in(row, "at")), printable(text_in(row, "lease_id")), text_in(row, "event"),
+        toned(decision, tone_of(decision)), text_in(row, "reason"), text_in(row, "state"),
+        number_in(row, "generation"));
 }
 
 /// Says that the coordinator has got ahead of this reader, who loses nothing by that.
 void tell_behind(const json::object& note, std::string_view message, bool as_json) {
   if (as_json) {
-    fmt::print(stderr, "{}\n", printable(message));
+    print_error("{}\n", printable(message));
   } else {
-    fmt::print(stderr, "{} rows behind the newest, {}; going on from {}\n",
-               number_in(note, "behind"), number_in(note, "last_row"), number_in(note, "next_row"));
+    print_error("{} rows behind the newest, {}; going on from {}\n", number_in(note, "behind"),
+                number_in(note, "last_row"), number_in(note, "next_row"));
   }
 }
 
-/// A message of the events socket: a row, or a note that the reader fell behind.
+/// A message of the events socket: a row, or a note that the reader fell behind. `last` becomes the
+/// newest row that was printed.
 bool take_message(std::string_view message, bool as_json, std::int64_t& last) {
   boost::system::error_code error;
   const auto parsed = json::parse(message, error);
@@ -53,13 +54,13 @@ bool take_message(std::string_view message, bool as_json, std::int64_t& last) {
     tell_behind(row, message, as_json);
     return true;
   }
-  last = number_in(row, "row");
   if (as_json) {
-    fmt::print("{}\n", message);
+    print("{}\n", message);
   } else {
     print_row(row);
   }
-  std::fflush(stdout);
+  if (!flush_output()) return false;
+  last = number_in(row, "row");
   return true;
 }
 
@@ -74,9 +75,9 @@ exit_code watch(api& coordinator, const watch_options& chosen) {
   const auto result = coordinator.listen(target.target(), [&](std::string_view message) {
     return take_message(message, coordinator.line().json, last);
   });
-  const bool is_complete = chosen.until > 0 && result == exit_code::ok;
-  if (!is_complete && last > 0) {
-    fmt::print(stderr, "to go on from here: leasehold watch --from {}\n", last + 1);
+  const bool is_complete = chosen.until > 0 && result == exit_code::ok && !output_is_lost();
+  if (!is_complete && last > 0 && !reader_has_ended()) {
+    print_error("to go on from here: leasehold watch --from {}\n", last + 1);
   }
   return result;
 }

@@ -7,7 +7,6 @@
 #include <boost/json/serialize.hpp>
 #include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,6 +17,7 @@
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_run.hpp"
+#include "tools/output.hpp"
 #include "tools/subcommands.hpp"
 #include "tools/terminal.hpp"
 
@@ -171,12 +171,12 @@ class speaker {
       boost::json::object line{{"event", event}};
       if (!job.empty()) line["job_id"] = job;
       if (!text.empty()) line["text"] = text;
-      fmt::print("{}\n", boost::json::serialize(line));
+      print("{}\n", boost::json::serialize(line));
     } else {
-      fmt::print("{:<12} {}{}{}\n", event, printable(job), job.empty() || text.empty() ? "" : "  ",
-                 printable(text));
+      print("{:<12} {}{}{}\n", event, printable(job), job.empty() || text.empty() ? "" : "  ",
+            printable(text));
     }
-    std::fflush(stdout);
+    flush_output();
   }
 
  private:
@@ -294,7 +294,6 @@ exit_code refused_for_ever(int http_status) {
 exit_code running_worker::run() {
   const auto both = stop_signals();
   pthread_sigmask(SIG_BLOCK, &both, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
   child_process::adopt_orphans();
   plan_.options.on_job = [this](const client::job& job) { work(job); };
   plan_.options.on_event = [this](const worker_event& event) { hear(event); };

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/api.hpp"
+#include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
@@ -36,7 +37,7 @@ exit_code list(api& coordinator) {
       shown.add({cell_in(worker, "holder"), cell_in(worker, "client"), cell_in(worker, "epoch"),
                  time_text(number_in(worker, "connected_at")), by_queue(worker)});
     }
-    fmt::print("{}", shown.text());
+    write_out(shown.text());
     return exit_code::ok;
   });
 }

@@ -188,6 +188,16 @@ TEST(BannedCalls, TheDayIsAskedForInOnePlaceOfTheServer) {
   }
 }
 
+TEST(BannedCalls, TheProgramPrintsThroughOnePlaceThatSeesWhatIsLost) {
+  static const std::regex banned(
+      R"(\bstdout\b|std::cout|std::cerr|\bfmt::print\(|\bprintf\(|\bputs\()");
+  for (const auto& file : tree()) {
+    if (!starts(file.path, "tools/") || file.path == "tools/output.cpp") continue;
+    std::smatch hit;
+    EXPECT_FALSE(std::regex_search(file.text, hit, banned)) << file.path << " has " << hit.str();
+  }
+}
+
 TEST(BannedCalls, SecretsComeFromTheSystemsGenerator) {
   static const std::regex weak(R"(\brand\(|\bsrand\(|mt19937)");
   for (const auto& file : tree()) {
