@@ -6,6 +6,7 @@
 #include <future>
 #include <utility>
 
+#include "src/http_answer.hpp"
 #include "src/http_connection.hpp"
 #include "src/peer_stream.hpp"
 

@@ -1,12 +1,8 @@
 // The one translation unit that instantiates Beast's WebSocket. Beast reads, checks and closes;
 // whole messages of ours are framed here, so that any number of them goes out in one system call.
 #include <algorithm>
-#include <array>
-#include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/bind_handler.hpp>
-#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/message.hpp>
@@ -14,6 +10,8 @@
 #include <boost/beast/websocket/stream.hpp>
 #include <utility>
 
+#include "src/beast_layer.hpp"
+#include "src/socket_pace.hpp"
 #include "src/websocket.hpp"
 #include "src/websocket_frame.hpp"
 
@@ -24,55 +22,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace websocket = boost::beast::websocket;
 
-using time_point = asio::steady_timer::time_point;
-
-/// What Beast sees of a peer_stream: a write is done once its bytes are queued.
-class beast_layer {
- public:
-  using executor_type = peer_stream::executor_type;
-
-  explicit beast_layer(std::shared_ptr<peer_stream> stream) : stream_(std::move(stream)) {}
-
-  executor_type get_executor() noexcept { return stream_->get_executor(); }
-  peer_stream& stream() noexcept { return *stream_; }
-  /// Beast has written a close frame: nothing of ours may follow it.
-  [[nodiscard]] bool close_sent() const noexcept { return close_sent_; }
-
-  template <class Buffers, class Token>
-  auto async_read_some(const Buffers& into, Token&& token) {
-    return stream_->async_read_some(into, std::forward<Token>(token));
-  }
-
-  template <class Buffers, class Token>
-  auto async_write_some(const Buffers& from, Token&& token) {
-    std::size_t bytes = 0;
-    for (const asio::const_buffer part : beast::buffers_range_ref(from)) {
-      const std::string_view text{static_cast<const char*>(part.data()), part.size()};
-      if (bytes == 0 && !text.empty() && text.front() == close_frame_byte) close_sent_ = true;
-      stream_->write(text);
-      bytes += text.size();
-    }
-    return asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(
-        [this, bytes](auto&& then) {
-          asio::post(get_executor(), beast::bind_front_handler(std::forward<decltype(then)>(then),
-                                                               boost::system::error_code{}, bytes));
-        },
-        token);
-  }
-
- private:
-  std::shared_ptr<peer_stream> stream_;
-  bool close_sent_ = false;
-};
-
-// Beast ends the connection through these; the socket does it itself, after the last bytes are
-// sent.
-template <class Then>
-void async_teardown(beast::role_type, beast_layer& layer, Then&& then) {
-  asio::post(layer.get_executor(),
-             beast::bind_front_handler(std::forward<Then>(then), boost::system::error_code{}));
-}
-void beast_close_socket(beast_layer& layer) { layer.stream().close(); }
+using time_point = socket_pace::time_point;
 
 class beast_socket final : public socket,
                            public connection,
@@ -85,7 +35,8 @@ class beast_socket final : public socket,
         host_(std::move(host)),
         ticket_(std::move(ticket)),
         websocket_(beast_layer{stream_}),
-        timer_(stream_->get_executor()) {}
+        timer_(stream_->get_executor()),
+        pace_(host_->limits, now()) {}
 
   void start(const http_request& request) {
     stream_->when_failed([this] { abort(); });
@@ -134,7 +85,7 @@ class beast_socket final : public socket,
     if (paused_ == paused) return;
     paused_ = paused;
     if (paused || state_ != state::open) return;
-    last_byte_ = now();
+    pace_.hear(now());
     asio::post(stream_->get_executor(), [self = shared_from_this()] { self->resume(); });
   }
 
@@ -199,9 +150,7 @@ class beast_socket final : public socket,
     host_->counters->sockets_opened.fetch_add(1, std::memory_order_relaxed);
     host_->counters->sockets_open.fetch_add(1);
     counted_ = true;
-    last_byte_ = now();
-    control_at_ = last_byte_;
-    control_tokens_ = host_->limits.control_frame_burst;
+    pace_.hear(now());
     events_ = std::exchange(accepted_.start, nullptr)(shared_from_this());
     if (state_ != state::open) return;
     watch();
@@ -230,12 +179,12 @@ class beast_socket final : public socket,
     if (state_ != state::open) return;
     host_->counters->bytes_read.fetch_add(static_cast<std::int64_t>(bytes),
                                           std::memory_order_relaxed);
-    last_byte_ = now();
     if (!websocket_.is_message_done()) {
       take_piece();
       return;
     }
-    pieces_ = 0;
+    pace_.hear(now());
+    pace_.end_message();
     if (paused_) {
       held_ = true;
     } else {
@@ -244,12 +193,9 @@ class beast_socket final : public socket,
   }
 
   void take_piece() {
-    if (pieces_++ == 0) {
-      message_began_ = last_byte_;
-      watch();
-    }
-    if (pieces_ > host_->limits.pieces + buffer_.size() / 512 ||
-        last_byte_ - message_began_ > host_->limits.assembly) {
+    const bool tolerable = pace_.take_piece(now(), buffer_.size());
+    if (pace_.began_message()) watch();
+    if (!tolerable) {
       close(protocol::close_code::policy, "a message in too many or too slow pieces");
       return;
     }
@@ -296,15 +242,7 @@ class beast_socket final : public socket,
 
   /// Pings and pongs; Beast answers pings itself.
   void on_control(websocket::frame_type kind) {
-    const time_point at = now();
-    if (kind == websocket::frame_type::close) return;
-    last_byte_ = at;
-    const double rate = host_->limits.control_frames_per_second;
-    const double burst = host_->limits.control_frame_burst;
-    const std::chrono::duration<double> since = at - control_at_;
-    control_at_ = at;
-    control_tokens_ = std::min(burst, control_tokens_ + since.count() * rate) - 1;
-    if (control_tokens_ >= 0) return;
+    if (kind == websocket::frame_type::close || pace_.take_control(now())) return;
     asio::post(stream_->get_executor(), [self = shared_from_this()] {
       self->close(protocol::close_code::policy, "too many control frames");
     });
@@ -313,28 +251,25 @@ class beast_socket final : public socket,
   // ---- times
 
   /// Arms the timer for the first thing that an open socket may be too slow with.
-  void watch() {
-    const net_limits& limits = host_->limits;
-    time_point due = last_byte_ + limits.ping;
-    if (pinged_for_ == last_byte_) due = std::min(last_byte_ + limits.idle, now() + limits.ping);
-    if (pieces_ > 0) due = std::min(due, message_began_ + limits.assembly);
-    arm(std::max(due, now() + least_wait));
-  }
+  void watch() { arm(pace_.next_look(now())); }
 
   void check_times() {
-    const net_limits& limits = host_->limits;
-    const time_point at = now();
     if (paused_) {
-      last_byte_ = at;  // silence of a socket that is not read says nothing
-    } else if (pieces_ > 0 && at >= message_began_ + limits.assembly) {
-      close(protocol::close_code::policy, "a message took too long");
-      return;
-    } else if (at >= last_byte_ + limits.idle) {
-      close(protocol::close_code::going_away, "nothing was heard");
-      return;
-    } else if (at >= last_byte_ + limits.ping && pinged_for_ != last_byte_) {
-      pinged_for_ = last_byte_;
-      if (!websocket_.next_layer().close_sent()) stream_->write(ping_frame);
+      pace_.hear(now());  // silence of a socket that is not read says nothing
+    } else {
+      switch (pace_.look(now())) {
+        case socket_pace::due::message_too_slow:
+          close(protocol::close_code::policy, "a message took too long");
+          return;
+        case socket_pace::due::nothing_heard:
+          close(protocol::close_code::going_away, "nothing was heard");
+          return;
+        case socket_pace::due::ping:
+          if (!websocket_.next_layer().close_sent()) stream_->write(ping_frame);
+          break;
+        case socket_pace::due::nothing:
+          break;
+      }
     }
     watch();
   }
@@ -379,7 +314,6 @@ class beast_socket final : public socket,
 
   static constexpr std::size_t read_bytes = std::size_t{16} * 1024;
   static constexpr std::size_t keep_bytes = std::size_t{8} * 1024;
-  static constexpr std::chrono::milliseconds least_wait{1};
 
   std::shared_ptr<peer_stream> stream_;
   upgrade_accepted accepted_;
@@ -387,6 +321,7 @@ class beast_socket final : public socket,
   std::unique_ptr<admission::ticket> ticket_;
   websocket::stream<beast_layer, false> websocket_;
   asio::steady_timer timer_;
+  socket_pace pace_;
   beast::http::request<beast::http::empty_body> upgrade_request_;
   std::shared_ptr<socket_events> events_;  // from the answer to the upgrade until on_close
 
@@ -396,12 +331,6 @@ class beast_socket final : public socket,
   bool reading_ = false;
   bool held_ = false;  // a whole message waits in the buffer for the end of a pause
   beast::flat_buffer buffer_;
-  std::size_t pieces_ = 0;  // of the message that is being read
-  time_point message_began_;
-  time_point last_byte_;
-  time_point pinged_for_;  // the last_byte_ after which a ping was sent
-  time_point control_at_;
-  double control_tokens_ = 0;
 };
 
 }  // namespace

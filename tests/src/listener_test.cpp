@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/admission.hpp"
-#include "src/http_connection.hpp"
+#include "src/http_answer.hpp"
 #include "support/net_rig.hpp"
 #include "support/raw_http.hpp"
 
