@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 namespace leasehold::server::config_text {
@@ -19,11 +21,22 @@ std::uint32_t code_point(std::string_view character) {
   return code;
 }
 
-/// Characters that change what a terminal shows beyond their own place.
+struct code_range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+/// Characters that change what a terminal shows beyond their own place, or that show nothing at
+/// all: controls, marks of direction and width, line ends, and the tags beyond the planes in use.
+constexpr std::array treacherous{code_range{0x00, 0x1F},     code_range{0x7F, 0x9F},
+                                 code_range{0x061C, 0x061C}, code_range{0x180E, 0x180E},
+                                 code_range{0x200B, 0x200F}, code_range{0x2028, 0x202E},
+                                 code_range{0x2060, 0x206F}, code_range{0xFEFF, 0xFEFF},
+                                 code_range{0xFFF9, 0xFFFB}, code_range{0xE0000, 0xE007F}};
+
 bool is_treacherous(std::uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0x200E || code == 0x200F ||
-         code == 0x2028 || code == 0x2029 || (code >= 0x202A && code <= 0x202E) ||
-         (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
+  return std::ranges::any_of(
+      treacherous, [&](const code_range& r) { return code >= r.first && code <= r.last; });
 }
 
 }  // namespace

@@ -88,7 +88,7 @@ std::string bearer_token(const command_line& line, std::string& fault) {
 }
 
 exit_code complain(exit_code code, std::string_view sentence) {
-  print_error("leasehold: {}\n", sentence);
+  print_error("leasehold: {}\n", printable(sentence));
   return code;
 }
 
@@ -189,7 +189,7 @@ exit_code api::refuse(const http_answer& answer) {
   const bool readable = !error && body.is_object();
   const auto problem = readable ? body.get_object() : json::object();
   if (line_.json && readable) print_json(problem);
-  return complain(code_of(answer.status), printable(sentence_of(answer, problem)));
+  return complain(code_of(answer.status), sentence_of(answer, problem));
 }
 
 query& query::add(std::string_view key, std::string_view value) {

@@ -46,7 +46,7 @@ exit_code why(api& coordinator, const job_options& chosen) {
     if (coordinator.line().json) {
       print_json(answer);
     } else {
-      print("{}: {}\n", toned(cell_in(answer, "word"), tone::strong),
+      print("{}: {}\n", toned(printable(cell_in(answer, "word")), tone::strong),
             printable(cell_in(answer, "sentence")));
     }
     return exit_code::ok;
@@ -65,8 +65,10 @@ exit_code operate(api& coordinator, const job_options& chosen, std::string_view 
       return exit_code::ok;
     }
     const auto& job = job_in(answer);
-    print("{}: {} {}; now {}\n", printable(text_in(job, "job_id")), cell_in(answer, "decision"),
-          cell_in(answer, "reason"), cell_in(job, "state"));
+    write_out(printable(fmt::format("{}: {} {}; now {}", text_in(job, "job_id"),
+                                    cell_in(answer, "decision"), cell_in(answer, "reason"),
+                                    cell_in(job, "state"))) +
+              '\n');
     return exit_code::ok;
   });
 }

@@ -99,7 +99,7 @@ exit_code show_evidence(api& coordinator, const evidence_options& chosen) {
   if (chosen.csv) {
     return coordinator.lines(job_path(chosen.job, "/evidence"), "text/csv",
                              [](std::string_view line) {
-                               print("{}\n", line);
+                               write_line(line);
                                return !output_is_lost();
                              });
   }

@@ -66,7 +66,7 @@ bool is_settled_word(std::string_view state) {
 }
 
 std::string describe(const json::object& job) {
-  const auto state = text_in(job, "state");
+  const auto state = printable(text_in(job, "state"));
   auto out = fmt::format("{}  {}\n", toned(printable(text_in(job, "job_id")), tone::strong),
                          toned(state, tone_of(state)));
   add_line(out, "queue", cell_in(job, "queue"));

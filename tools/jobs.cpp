@@ -121,7 +121,7 @@ exit_code wait_for_all(api& coordinator, const list_options& chosen) {
         note += fmt::format("{}{} {}", note.empty() ? "" : ", ", jobs, state);
       }
       bar.expect(total);
-      bar.show(settled, note);
+      bar.show(settled, printable(note));
       if (settled >= (chosen.settled > 0 ? chosen.settled : total)) return exit_code::ok;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));

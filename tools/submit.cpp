@@ -67,7 +67,7 @@ exit_code submit_one(api& coordinator, const submit_options& chosen, json::objec
       if (coordinator.line().json) {
         print_json(answer);
       } else {
-        print("{}\n", job);
+        print("{}\n", printable(job));
       }
       return exit_code::ok;
     }
@@ -110,7 +110,7 @@ exit_code submit_lines(api& coordinator, const submit_options& chosen, const jso
       if (coordinator.line().json) {
         print_json(answer);
       } else {
-        print("{}\n", text_in(job_in(answer), "job_id"));
+        print("{}\n", printable(text_in(job_in(answer), "job_id")));
       }
       return exit_code::ok;
     });

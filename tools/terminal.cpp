@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "src/config_text.hpp"
 #include "tools/output.hpp"
 
 namespace leasehold::tools {
@@ -81,17 +82,13 @@ tone tone_of(std::string_view word) {
 }
 
 std::string printable(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) {
-      out += fmt::format("\\x{:02x}", byte);
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  return server::config_text::printable(text, std::string::npos);
+}
+
+void write_line(std::string_view line) {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  if (is_terminal && line.ends_with('\r')) line.remove_suffix(1);
+  print("{}\n", is_terminal ? printable(line) : std::string(line));
 }
 
 std::string time_text(std::int64_t at_ms) {

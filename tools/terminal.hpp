@@ -21,9 +21,13 @@ std::string toned(std::string_view text, tone how);
 /// A tone for a state, a decision or a class of `leasehold`.
 tone tone_of(std::string_view word);
 
-/// Control characters and escapes become "\xNN", so that what a worker sent cannot steer a
-/// terminal.
+/// Control characters, marks of direction and broken UTF-8 are escaped ("\u202e", "\xff"), so that
+/// what a worker sent can neither steer a terminal nor change the order of what it shows.
 std::string printable(std::string_view text);
+
+/// Prints a line that a program wrote for another one: unchanged into a file or pipe, printable on
+/// a terminal.
+void write_line(std::string_view line);
 
 /// Coordinator time in ms as "2026-03-01 12:00:00.123" (UTC); "-" for 0.
 std::string time_text(std::int64_t at_ms);

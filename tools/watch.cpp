@@ -23,10 +23,11 @@ struct watch_options {
 };
 
 void print_row(const json::object& row) {
-  const auto decision = text_in(row, "decision");
+  const auto shown = [&](std::string_view key) { return printable(text_in(row, key)); };
+  const auto decision = shown("decision");
   print("{:>8} {}  {:<14} {:<16} {} {}  {} g{}\n", number_in(row, "row"),
-        time_text(number_in(row, "at")), printable(text_in(row, "lease_id")), text_in(row, "event"),
-        toned(decision, tone_of(decision)), text_in(row, "reason"), text_in(row, "state"),
+        time_text(number_in(row, "at")), shown("lease_id"), shown("event"),
+        toned(decision, tone_of(decision)), shown("reason"), shown("state"),
         number_in(row, "generation"));
 }
 

@@ -59,7 +59,7 @@ TEST(Api, ARefusalIsToldByReasonAndDetail) {
 
 TEST(Api, WhatARefusalSaysCannotSteerATerminal) {
   const auto end = get_from({answer(404, "{\"reason\":\"x\",\"detail\":\"a\\u001b[2Jb\"}")});
-  EXPECT_THAT(end.error, HasSubstr("a\\x1b[2Jb"));
+  EXPECT_THAT(end.error, HasSubstr("a\\u001b[2Jb"));
 }
 
 TEST(Api, AnAnswerThatIsNoJsonIsNoCoordinator) {
@@ -135,7 +135,11 @@ TEST(EvidencePages, AreReadUpToWhereTheLogEndedAtTheBeginningAndNotBeyond) {
     std::int64_t newest = 0;
     EXPECT_EQ(tools::ask_newest_row(c, newest), exit_code::ok);
     return tools::each_row(
-        c, {1, newest}, [&](std::string_view text) { rows.emplace_back(text); },
+        c, {1, newest},
+        [&](std::string_view text) {
+          rows.emplace_back(text);
+          return true;
+        },
         [&](std::int64_t row) { passed.push_back(row); });
   });
   EXPECT_EQ(code, exit_code::ok);
@@ -144,13 +148,27 @@ TEST(EvidencePages, AreReadUpToWhereTheLogEndedAtTheBeginningAndNotBeyond) {
   EXPECT_EQ(server.requests().size(), 3U);
 }
 
+TEST(EvidencePages, AreAskedForUntilTheirReaderHasEnough) {
+  // A second page would not be answered.
+  canned_server server({answer(200, "{\"row\":1}\n{\"row\":2}\n", "Leasehold-Next-Row: 3\r\n")});
+  command_line line;
+  line.url = server.url();
+  int rows = 0;
+  const auto code = api::open(line, [&](api& c) {
+    return tools::each_row(c, {1, 9}, [&](std::string_view) { return ++rows < 2; });
+  });
+  EXPECT_EQ(code, exit_code::ok);
+  EXPECT_EQ(rows, 2);
+  EXPECT_EQ(server.requests().size(), 1U);
+}
+
 TEST(EvidencePages, ALineThatIsNoRowIsNotTakenForOne) {
   canned_server server({answer(200, "{\"row\":1}\n{\"ro", "Leasehold-Next-Row: 3\r\n")});
   command_line line;
   line.url = server.url();
   testing::internal::CaptureStderr();
   const auto code = api::open(line, [&](api& c) {
-    return tools::each_row(c, {1, 2}, [](std::string_view) {});
+    return tools::each_row(c, {1, 2}, [](std::string_view) { return true; });
   });
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no row"));
   EXPECT_EQ(code, exit_code::broken);

@@ -73,7 +73,7 @@ TEST(Payloads, TravelAsTextOrWhereThatCannotBeAsBase64) {
 }
 
 TEST(Payloads, AreShownAsTheyWereGiven) {
-  EXPECT_THAT(tools::describe({{"job_id", "j"}, {"payload", "a\nb"}}), HasSubstr("a\\x0ab"));
+  EXPECT_THAT(tools::describe({{"job_id", "j"}, {"payload", "a\nb"}}), HasSubstr("a\\u000ab"));
   EXPECT_THAT(tools::describe({{"job_id", "j"}, {"payload_base64", "/wE="}}),
               HasSubstr("(base64) /wE="));
   const auto long_one =
