@@ -20,7 +20,8 @@ std::optional<std::string> find_access_fault(const std::string& what,
   const std::string named = "The " + what + " " + file.string();
   if (found.st_uid != self && found.st_uid != 0) {
     return named + " belongs to user " + std::to_string(found.st_uid) + ", and this runs as user " +
-           std::to_string(self) + "; run: chown " + std::to_string(self) + " " + file.string();
+           std::to_string(self) + "; run it as that user, or: chown " + std::to_string(self) + " " +
+           file.string();
   }
   const std::string mode = " has mode " + octal(found.st_mode);
   switch (wanted) {
