@@ -46,6 +46,10 @@ std::optional<json::value> policy_value(const protocol::policy_key& key, const s
   return std::visit([](const auto& v) { return json::value(v); }, *value);
 }
 
+std::string named_twice(std::string_view option, std::string_view key) {
+  return fmt::format("{} {} is given twice: give each key once", option, key);
+}
+
 std::string what_fits(const protocol::policy_key& key) {
   if (!key.words.empty()) return fmt::format("one of {}", key.words);
   return key.name.ends_with("_ms") ? "a number of ms or a length of time such as 30s"
@@ -62,6 +66,10 @@ json::object read_labels(const std::vector<std::string>& pairs, std::string& fau
       fault = fmt::format("--label \"{}\" is not of the form KEY=VALUE", text);
       return {};
     }
+    if (out.contains(pair->first)) {
+      fault = named_twice("--label", pair->first);
+      return {};
+    }
     out[pair->first] = pair->second;
   }
   return out;
@@ -75,6 +83,10 @@ json::object read_policy(const std::vector<std::string>& pairs, std::string& fau
     if (key == nullptr) {
       fault = fmt::format("--policy \"{}\" is not of the form KEY=VALUE with a key of: ", text);
       for (const auto& known : protocol::policy_keys()) fault += fmt::format("{} ", known.name);
+      return {};
+    }
+    if (out.contains(key->name)) {
+      fault = named_twice("--policy", key->name);
       return {};
     }
     auto value = policy_value(*key, pair->second);

@@ -10,11 +10,13 @@
 
 namespace leasehold::tools {
 
-/// "key=value" pairs as a JSON object of strings. Sets `fault` to a sentence when one is none.
+/// "key=value" pairs as a JSON object of strings. Sets `fault` to a sentence when one is none, or a
+/// key stands in two.
 boost::json::object read_labels(const std::vector<std::string>& pairs, std::string& fault);
 
 /// "key=value" pairs as policy keys: numbers and words, in ms where the key ends in _ms; such a key
-/// also takes a length of time ("30s"). Sets `fault` when a key is unknown or a value does not fit.
+/// also takes a length of time ("30s"). Sets `fault` when a key is unknown or stands in two pairs,
+/// or a value does not fit.
 boost::json::object read_policy(const std::vector<std::string>& pairs, std::string& fault);
 
 /// A length of time in ms: "250ms", "30s", "5m", "2h", "1d", or a plain number of seconds.

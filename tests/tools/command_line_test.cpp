@@ -197,6 +197,17 @@ TEST(CommandLine, ALabelWithoutValueIsMalformed) {
   EXPECT_THAT(end.error, HasSubstr("KEY=VALUE"));
 }
 
+TEST(CommandLine, AKeyThatIsGivenTwiceIsMalformedAndNamed) {
+  for (const char* option : {"--policy", "--label"}) {
+    // The same value is a second one too: nobody writes it twice on purpose.
+    for (const char* second : {"max_attempts=3", "max_attempts=2"}) {
+      const auto end = run({"submit", "--payload", "x", option, "max_attempts=2", option, second});
+      EXPECT_EQ(end.result, exit_code::malformed) << option << second;
+      EXPECT_THAT(end.error, HasSubstr(std::string(option) + " max_attempts is given twice"));
+    }
+  }
+}
+
 TEST(CommandLine, GlobalOptionsMayStandOnEitherSide) {
   EXPECT_EQ(run({"--json", "version"}).out, run({"version", "--json"}).out);
   EXPECT_THAT(run({"version", "--json"}).out, HasSubstr("rule_version"));
