@@ -125,7 +125,8 @@ exit_code grade(const replay_options& options) {
 }
 
 constexpr auto footer =
-    "Rows are JSON objects, one a line, with the columns that docs/PROTOCOL.md lists.\n"
+    "Rows are JSON objects, one a line, with the columns that section 8 of docs/PROTOCOL.md "
+    "lists.\n"
     "--check prints each column that differs from a file's `expect` and `final`, and a count.\n"
     "--hide-labels prints, for each step, `file`, `scenario`, `step`, `at`, `event`, what the "
     "input\n"
