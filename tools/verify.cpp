@@ -10,6 +10,8 @@
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "tools/api.hpp"
 #include "tools/evidence_pages.hpp"
@@ -71,15 +73,30 @@ exit_code each_line(const std::string& path,
   return complain(exit_code::malformed, fmt::format("{} cannot be read", printable(path)));
 }
 
-/// Compares each job of a file, one JSON object a line, as `leasehold jobs --json` writes them.
-exit_code compare_jobs(const std::string& path, storage::line_verifier& verifier) {
+using job_names = std::set<std::string>;
+
+/// Compares each job of a file, one JSON object a line, as `leasehold jobs --json` writes them, and
+/// adds its name to `shown`.
+exit_code compare_jobs(const std::string& path, storage::line_verifier& verifier,
+                       job_names& shown) {
   return each_line(path, [&](const std::string& line) -> std::optional<std::string> {
     boost::system::error_code failed;
     const auto job = boost::json::parse(line, failed);
     if (failed || !job.is_object()) return "this is not a JSON object";
     verifier.compare_job(job.get_object());
+    shown.insert(text_in(job.get_object(), "job_id"));
     return std::nullopt;
   });
+}
+
+/// A coordinator shows every job that it has not forgotten.
+void report_missing(const job_names& shown, const storage::line_verifier& verifier,
+                    storage::problem_list& problems) {
+  for (const auto& [key, image] : verifier.records()) {
+    const auto& job = image.state.job.value;
+    if (image.state.kind != protocol::lease_kind::job || shown.contains(job)) continue;
+    problems.add(image.last_row, "job_id", "job '" + job + "' is not among the jobs given");
+  }
 }
 
 /// Writes every record that was rebuilt, one JSON object a line.
@@ -104,15 +121,19 @@ exit_code nothing_to_prove(std::string_view where, bool as_json) {
 }
 
 exit_code conclude(const verify_options& chosen, storage::line_verifier& verifier, bool as_json) {
+  job_names shown;
   if (!chosen.jobs.empty()) {
-    const auto compared = compare_jobs(chosen.jobs, verifier);
+    const auto compared = compare_jobs(chosen.jobs, verifier, shown);
     if (compared != exit_code::ok) return compared;
   }
   if (!chosen.records.empty()) {
     const auto written = write_records(chosen.records, verifier);
     if (written != exit_code::ok) return written;
   }
-  return print_verdict(verifier.finish(), storage::beyond_lines(), as_json);
+  auto report = verifier.finish();
+  storage::problem_list problems(report, chosen.most);
+  if (!chosen.jobs.empty()) report_missing(shown, verifier, problems);
+  return print_verdict(report, storage::beyond_lines(), as_json);
 }
 
 exit_code verify_lines(const verify_options& chosen, bool as_json) {
@@ -169,7 +190,8 @@ void add_verify(CLI::App& app, command_line& line) {
   command->add_option("--head", chosen->head, "ROW:HASH that the log must extend")->needs(data);
   command
       ->add_option("--jobs", chosen->jobs,
-                   "Compare the records rebuilt from lines with these jobs (JSON lines)")
+                   "Compare the records rebuilt from lines with these jobs (JSON lines), which "
+                   "must be all")
       ->excludes(data);
   command->add_option("--records", chosen->records, "Write the records rebuilt from lines here")
       ->excludes(data);
@@ -182,6 +204,7 @@ void add_verify(CLI::App& app, command_line& line) {
       "store, or a line that is no row, 6 the store cannot be read.\n"
       "Examples:\n"
       "  leasehold verify --data /var/lib/leasehold --head \"$(cat head.kept)\"\n"
+      "  leasehold export > rows.jsonl && leasehold jobs --all --json > jobs.jsonl\n"
       "  leasehold verify --lines rows.jsonl --jobs jobs.jsonl");
   command->callback([&line, chosen] { line.result = verify(*chosen, line); });
 }
