@@ -191,12 +191,6 @@ std::string unknown_key(const setting& s) {
                           : "; did you mean " + nearest + "?");
 }
 
-std::string allowed_policy(const protocol::policy_key& key) {
-  if (!key.words.empty()) return "one of " + std::string(key.words);
-  return "a whole number from " + std::to_string(key.lowest) + " to " +
-         std::to_string(key.highest) + (key.name.ends_with("_ms") ? " (ms)" : "");
-}
-
 std::optional<std::string> set_policy_key(protocol::policy& chosen, const setting& s) {
   const protocol::policy_key* key = protocol::find_policy_key(
       std::string_view(s.name).substr(std::string_view("policy.").size()));
@@ -205,15 +199,15 @@ std::optional<std::string> set_policy_key(protocol::policy& chosen, const settin
   if (key->words.empty()) {
     const auto number = as_number(s.value);
     if (!number || *number < key->lowest || *number > key->highest) {
-      return refusal(s, allowed_policy(*key));
+      return refusal(s, allowed(*key));
     }
     value = *number;
   } else {
     const auto* text_value = std::get_if<std::string>(&s.value);
-    if (text_value == nullptr) return refusal(s, allowed_policy(*key));
+    if (text_value == nullptr) return refusal(s, allowed(*key));
     value = *text_value;
   }
-  if (!key->set(chosen, value)) return refusal(s, allowed_policy(*key));
+  if (!key->set(chosen, value)) return refusal(s, allowed(*key));
   return std::nullopt;
 }
 
@@ -299,6 +293,12 @@ std::string allowed(const config_key& key) {
       return "a list of texts";
   }
   return {};
+}
+
+std::string allowed(const protocol::policy_key& key) {
+  if (!key.words.empty()) return "one of " + std::string(key.words);
+  return "a whole number from " + std::to_string(key.lowest) + " to " +
+         std::to_string(key.highest) + (key.name.ends_with("_ms") ? " (ms)" : "");
 }
 
 }  // namespace leasehold::server

@@ -53,5 +53,6 @@ std::optional<std::string> apply_settings(options& chosen, std::span<const setti
 std::string print_value(const config_key& key, const options& chosen);
 /// What is allowed, for people: "a duration from 0ms to 10m, such as 10s".
 std::string allowed(const config_key& key);
+std::string allowed(const protocol::policy_key& key);
 
 }  // namespace leasehold::server

@@ -43,15 +43,34 @@ struct named_key {
   bool toggle;
 };
 
+/// The sentence about a default, which stands as a flag would have it; none where the text of the
+/// key tells of it, because it follows from other things.
+std::string default_sentence(std::string value) {
+  const bool is_quoted = value.starts_with('"') && value.ends_with('"') && value.size() > 1;
+  if (is_quoted) value = value.substr(1, value.size() - 2);
+  return value.empty() ? "" : " Default: " + value + ".";
+}
+
+std::string text_of(const std::variant<std::int64_t, std::string>& value) {
+  const auto* number = std::get_if<std::int64_t>(&value);
+  return number != nullptr ? std::to_string(*number) : std::get<std::string>(value);
+}
+
 std::vector<named_key> single_keys() {
+  const options defaults;
   std::vector<named_key> out;
   for (const config_key& key : config_keys()) {
     if (key.at == nullptr) continue;
-    out.push_back({std::string(key.name), std::string(key.help) + " Takes " + allowed(key) + ".",
+    out.push_back({std::string(key.name),
+                   std::string(key.help) + " Takes " + allowed(key) + "." +
+                       default_sentence(print_value(key, defaults)),
                    key.kind == key_kind::toggle});
   }
   for (const auto& key : protocol::policy_keys()) {
-    out.push_back({"policy." + std::string(key.name), "Default policy of jobs.", false});
+    out.push_back(
+        {"policy." + std::string(key.name),
+         "Takes " + allowed(key) + "." + default_sentence(text_of(key.get(defaults.policy))),
+         false});
   }
   return out;
 }
@@ -118,7 +137,7 @@ std::variant<command_line, say_and_exit> read_arguments(std::vector<std::string>
     bound_flag& f = flags.back();
     f.option = key.toggle ? app.add_flag(f.flag + "{true}", f.value, key.help)
                           : app.add_option(f.flag, f.value, key.help)->type_name("VALUE");
-    f.option->group(key.name.starts_with("policy.") ? "Default policy" : "Keys");
+    f.option->group(key.name.starts_with("policy.") ? "Policy of jobs that name none" : "Keys");
   }
   std::ranges::reverse(arguments);  // as CLI11 wants them
   try {

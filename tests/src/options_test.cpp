@@ -5,6 +5,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <sstream>
 
 #include "src/config_file.hpp"
 #include "src/config_keys.hpp"
@@ -147,6 +149,58 @@ TEST_F(options_test, HelpAndVersionEndWithZero) {
     EXPECT_EQ(std::get<say_and_exit>(loaded).exit_code, 0);
     EXPECT_THAT(std::get<say_and_exit>(loaded).text, HasSubstr("leaseholdd"));
   }
+}
+
+/// What --help says about each flag.
+std::map<std::string, std::string> help_by_flag() {
+  auto loaded = load_options({"--help"}, {});
+  std::istringstream in(std::get<say_and_exit>(loaded).text);
+  std::map<std::string, std::string> out;
+  std::string flag;
+  for (std::string line; std::getline(in, line);) {
+    const bool goes_on = line.starts_with("      ") && !flag.empty();
+    if (line.starts_with("  --")) flag = line.substr(2, line.find_first_of(" {", 2) - 2);
+    if (line.starts_with("  --") || goes_on) out[flag] += line + '\n';
+    if (line.empty()) flag.clear();
+  }
+  return out;
+}
+
+TEST_F(options_test, HelpTellsTheDefaultAndTheRangeOfEveryFlag) {
+  const auto help = help_by_flag();
+  std::size_t flags = 0;
+  const auto expect_told = [&](std::string name, bool has_default) {
+    std::ranges::replace(name, '.', '-');
+    std::ranges::replace(name, '_', '-');
+    ++flags;
+    ASSERT_TRUE(help.contains("--" + name)) << name;
+    const auto& text = help.at("--" + name);
+    EXPECT_THAT(text, HasSubstr(" Takes "));
+    EXPECT_THAT(text, HasSubstr(has_default ? " Default: " : "(default: ")) << name;
+  };
+  for (const config_key& key : config_keys()) {
+    // What follows from other things is told in words.
+    const bool follows = key.name == "data" || key.name == "principals";
+    if (key.at != nullptr) expect_told(std::string(key.name), !follows);
+  }
+  for (const auto& key : protocol::policy_keys()) {
+    expect_told("policy." + std::string(key.name), true);
+  }
+  EXPECT_EQ(flags + 3, help.size());  // --version, --config and --print-config
+}
+
+TEST_F(options_test, HelpHasTheDefaultsAndRangesThatHold) {
+  const auto help = help_by_flag();
+  EXPECT_THAT(help.at("--listen"), HasSubstr("Default: 127.0.0.1:7878."));
+  EXPECT_THAT(help.at("--threads"), HasSubstr("from 0 to 256. Default: 0."));
+  EXPECT_THAT(help.at("--drain-timeout"),
+              AllOf(HasSubstr("from 0ms to 1h"), HasSubstr("Default: 10s.")));
+  EXPECT_THAT(help.at("--log-level"), HasSubstr("trace|debug|info|warn|error. Default: info."));
+  EXPECT_THAT(help.at("--insecure"), HasSubstr("true or false. Default: false."));
+  EXPECT_THAT(help.at("--http-allowed-origins"), HasSubstr("Default: []."));
+  EXPECT_THAT(help.at("--policy-lease-duration-ms"),
+              HasSubstr("from 1 to 2592000000 (ms). Default: 30000."));
+  EXPECT_THAT(help.at("--policy-on-expiry"), HasSubstr("reoffer|fail. Default: reoffer."));
 }
 
 /// Every measured key: its lowest and highest value are taken, what lies beyond is refused with the
