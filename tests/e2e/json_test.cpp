@@ -86,5 +86,45 @@ TEST_P(json_stream, ABadFrameIsAnsweredInJsonToo) {
             reason::unknown_lease);
 }
 
+TEST_P(json_stream, ABodyThatCannotBeReadIsAnsweredWithoutANameAndTakesItsMessageWithIt) {
+  live_server server(GetParam());
+  stream_peer worker(server, "w1", 'a', protocol::encoding::json);
+  worker.hello();
+  const std::string good = R"({"frame_id": "7", "renew": {"lease_id": "a", "generation": "1",)"
+                           R"( "holder": "w1/x", "sent_at": "1", "sequence": "1"}})";
+  const std::string bad = R"({"frame_id": "8", "renew": {"lease_id": "a", "generation": "one"}})";
+  worker.send_message("{\"frames\": [" + good + ", " + bad + "]}", 1);
+  ASSERT_TRUE(worker.verdict_of(0));
+  const auto frames = json::parse(worker.newest_message()).at("frames").as_array();
+  ASSERT_EQ(frames.size(), 1U);  // nothing about the good one
+  const auto& verdict = frames.at(0).at("verdict").as_object();
+  EXPECT_FALSE(verdict.contains("answers"));
+  EXPECT_EQ(verdict.at("reason"), "malformed");
+  // The good one alone is judged.
+  worker.send_message("{\"frames\": [" + good + "]}", 1);
+  EXPECT_TRUE(worker.verdict_of(7));
+}
+
+TEST_P(json_stream, ABodyOfAnUnknownKindOrBeyondABoundIsNamedAndTheOthersAreJudged) {
+  live_server server(GetParam());
+  stream_peer worker(server, "w1", 'a', protocol::encoding::json);
+  const auto holder = "\"w1/" + incarnation + '"';
+  worker.hello();
+  const auto renew = [&](const std::string& id, const std::string& lease) {
+    return "{\"frame_id\": \"" + id + R"(", "renew": {"lease_id": ")" + lease +
+           R"(", "generation": "1", "sent_at": "1", "sequence": "1", "holder": )" + holder + "}}";
+  };
+  worker.send_message("{\"frames\": [" + renew("7", "none") +
+                          R"(, {"frame_id": "8", "later": {}}, )" + renew("9", "no/id") + "]}",
+                      1);
+  for (const auto& [id, why] : {std::pair{7, reason::unknown_lease},
+                                {8, reason::unsupported_frame},
+                                {9, reason::invalid_frame}}) {
+    const auto said = worker.verdict_of(id);
+    ASSERT_TRUE(said) << id;
+    EXPECT_EQ(said->reason, why) << id;
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::e2e
