@@ -99,7 +99,7 @@ class worker_session::core {
                         const protocol::frame_verdict& what);
   void refuse_offer(local_time now, const grant& what, std::string why);
 
-  // ---- the life of a grant (session_core.cpp)
+  // ---- the life of a grant (session_grants.cpp)
   void activate(local_time now, const grant& what, held& h);
   void begin_work(local_time now, const grant& what, held& h);
   void cancel(local_time now, const grant& what, held& h);
@@ -117,14 +117,13 @@ class worker_session::core {
     return {options_.resend_first, options_.resend_most};
   }
 
-  // ---- time
   void tick_grants(local_time now);
   void tick_renew(local_time now, const grant& what, held& h);
   void tick_progress(local_time now, const grant& what, held& h);
+
+  // ---- the session (session_core.cpp)
   void tick_session(local_time now);
   void flush(local_time now);
-
-  // ---- the session
   void say(local_time now, decltype(protocol::worker_frame::body) body);
   void give_credit(local_time now);
   [[nodiscard]] std::int64_t slots_of(const queue_slots& queue) const;
