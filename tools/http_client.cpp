@@ -1,14 +1,9 @@
-// The one file of the program that knows Beast and sockets.
+// The one file of the program that speaks HTTP; its sockets are those of timed_stream.cpp.
 #include "tools/http_client.hpp"
 
 #include <fmt/format.h>
-#include <poll.h>
 
-#include <boost/asio/connect.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
-#include <boost/beast/core/buffers_to_string.hpp>
+#include <array>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
@@ -16,120 +11,13 @@
 #include <boost/url/parse.hpp>
 #include <charconv>
 
+#include "tools/timed_stream.hpp"
+
 namespace leasehold::tools {
 namespace {
 
-namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace http = beast::http;
-using boost::system::error_code;
-using clock = std::chrono::steady_clock;
-
-/// A socket that blocks, but never past its deadline: Asio's own blocking calls know no timeout.
-class timed_socket {
- public:
-  using executor_type = asio::ip::tcp::socket::executor_type;
-  using lowest_layer_type = timed_socket;
-
-  explicit timed_socket(asio::io_context& io) : socket_(io) {}
-
-  executor_type get_executor() { return socket_.get_executor(); }
-  lowest_layer_type& lowest_layer() { return *this; }
-  asio::ip::tcp::socket& socket() { return socket_; }
-  void expires_at(clock::time_point deadline) { deadline_ = deadline; }
-
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers, error_code& error) {
-    return repeat(POLLIN, error, [&] { return socket_.read_some(buffers, error); });
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers, error_code& error) {
-    return repeat(POLLOUT, error, [&] { return socket_.write_some(buffers, error); });
-  }
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers) {
-    return checked([&](error_code& error) { return read_some(buffers, error); });
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers) {
-    return checked([&](error_code& error) { return write_some(buffers, error); });
-  }
-
-  /// Waits until the socket is ready for `events`; timed_out at the deadline.
-  error_code wait(short events) {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline_ - clock::now()).count();
-    if (left <= 0) return asio::error::timed_out;
-    pollfd one{socket_.native_handle(), events, 0};
-    const int ready =
-        ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000)));
-    if (ready < 0 && errno != EINTR) return {errno, boost::system::system_category()};
-    return ready == 0 ? error_code(asio::error::timed_out) : error_code();
-  }
-
- private:
-  template <class Try>
-  std::size_t repeat(short events, error_code& error, Try attempt) {
-    for (;;) {
-      const std::size_t moved = attempt();
-      if (error != asio::error::would_block && error != asio::error::try_again) return moved;
-      error = wait(events);
-      if (error) return 0;
-    }
-  }
-  template <class Call>
-  static std::size_t checked(Call call) {
-    error_code error;
-    const std::size_t moved = call(error);
-    if (error) throw boost::system::system_error(error);
-    return moved;
-  }
-
-  asio::ip::tcp::socket socket_;
-  clock::time_point deadline_ = clock::time_point::max();
-};
-
-/// Plain or TLS behind one type, so that HTTP and WebSocket are compiled once.
-class any_stream {
- public:
-  using executor_type = timed_socket::executor_type;
-  using lowest_layer_type = timed_socket;
-
-  any_stream(asio::io_context& io, asio::ssl::context* tls) : plain_(io) {
-    if (tls != nullptr) secure_ = std::make_unique<asio::ssl::stream<timed_socket&>>(plain_, *tls);
-  }
-
-  executor_type get_executor() { return plain_.get_executor(); }
-  lowest_layer_type& lowest_layer() { return plain_; }
-  timed_socket& plain() { return plain_; }
-  asio::ssl::stream<timed_socket&>* secure() { return secure_.get(); }
-
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers, error_code& error) {
-    return secure_ ? secure_->read_some(buffers, error) : plain_.read_some(buffers, error);
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers, error_code& error) {
-    return secure_ ? secure_->write_some(buffers, error) : plain_.write_some(buffers, error);
-  }
-  template <class Buffers>
-  std::size_t read_some(const Buffers& buffers) {
-    return secure_ ? secure_->read_some(buffers) : plain_.read_some(buffers);
-  }
-  template <class Buffers>
-  std::size_t write_some(const Buffers& buffers) {
-    return secure_ ? secure_->write_some(buffers) : plain_.write_some(buffers);
-  }
-
- private:
-  timed_socket plain_;
-  std::unique_ptr<asio::ssl::stream<timed_socket&>> secure_;
-};
-
-/// Called by Beast where a WebSocket ends.
-void teardown(beast::role_type, any_stream& stream, error_code& error) {
-  stream.plain().socket().shutdown(asio::ip::tcp::socket::shutdown_both, error);
-}
 
 using request = http::request<http::string_body>;
 
@@ -191,44 +79,26 @@ class line_cutter {
 }  // namespace
 
 struct http_client::connection {
-  asio::io_context io;
-  std::unique_ptr<asio::ssl::context> tls;
-  std::unique_ptr<any_stream> stream;
+  timed_connection line;
   beast::flat_buffer buffer;
-
-  /// Nothing when it worked.
-  error_code open(const client_options& options) {
-    error_code error;
-    if (options.where.tls && (error = prepare_tls(options))) return error;
-    stream = std::make_unique<any_stream>(io, tls.get());
-    const auto deadline = clock::now() + options.connect_timeout;
-    stream->plain().expires_at(deadline);
-    if ((error = connect(options))) return error;
-    if (auto* secure = stream->secure()) {
-      SSL_set_tlsext_host_name(secure->native_handle(), options.where.host.c_str());
-      secure->set_verify_callback(asio::ssl::host_name_verification(options.where.host));
-      secure->handshake(asio::ssl::stream_base::client, error);
-    }
-    return error;
-  }
 
   std::variant<http_answer, error_code> exchange(const client_options& options,
                                                  const http_call& what,
                                                  std::chrono::milliseconds extra_wait) {
     error_code error;
-    stream->plain().expires_at(clock::now() + options.answer_timeout + extra_wait);
-    http::write(*stream, request_of(options, what), error);
+    line.stream().plain().expires_at(clock::now() + options.answer_timeout + extra_wait);
+    http::write(line.stream(), request_of(options, what), error);
     if (error) return error;
     http::response_parser<http::string_body> parser;
     parser.body_limit(options.body_limit);
-    http::read_header(*stream, buffer, parser, error);
+    http::read_header(line.stream(), buffer, parser, error);
     if (error) return error;
     auto answer = answer_of(parser.get());
     const bool by_line = what.on_line && answer.status == 200;
     if (by_line) {
       error = read_lines(parser, options, what);
     } else {
-      http::read(*stream, buffer, parser, error);
+      http::read(line.stream(), buffer, parser, error);
       answer.body = std::move(parser.get().body());
     }
     if (error) return error;
@@ -241,50 +111,6 @@ struct http_client::connection {
  private:
   bool keep_alive_ = false;
 
-  error_code prepare_tls(const client_options& options) {
-    error_code error;
-    tls = std::make_unique<asio::ssl::context>(asio::ssl::context::tls_client);
-    SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
-    tls->set_verify_mode(asio::ssl::verify_peer, error);
-    if (!error && options.ca_file.empty()) tls->set_default_verify_paths(error);
-    if (!error && !options.ca_file.empty()) tls->load_verify_file(options.ca_file, error);
-    return error;
-  }
-
-  error_code connect(const client_options& options) {
-    error_code error;
-    asio::ip::tcp::resolver resolver(io);
-    const auto found = resolver.resolve(options.where.host, options.where.port, error);
-    if (error) return error;
-    error = asio::error::host_not_found;
-    for (const auto& candidate : found) {
-      auto& socket = stream->plain().socket();
-      error_code ignored;
-      socket.close(ignored);
-      socket.open(candidate.endpoint().protocol(), error);
-      if (!error) socket.non_blocking(true, error);
-      if (!error) error = connect_to(candidate.endpoint());
-      if (!error) break;
-    }
-    if (!error) stream->plain().socket().set_option(asio::ip::tcp::no_delay(true), error);
-    return error;
-  }
-
-  error_code connect_to(const asio::ip::tcp::endpoint& where) {
-    auto& socket = stream->plain().socket();
-    // Asio waits without end for a connect of its own, even on a socket that does not block.
-    if (::connect(socket.native_handle(), where.data(), static_cast<socklen_t>(where.size())) ==
-        0) {
-      return {};
-    }
-    if (errno != EINPROGRESS) return {errno, boost::system::system_category()};
-    if (auto error = stream->plain().wait(POLLOUT)) return error;
-    int failed = 0;
-    socklen_t size = sizeof failed;
-    ::getsockopt(socket.native_handle(), SOL_SOCKET, SO_ERROR, &failed, &size);
-    return {failed, boost::system::system_category()};
-  }
-
   error_code read_lines(http::response_parser<http::string_body>& header,
                         const client_options& options, const http_call& what) {
     http::response_parser<http::buffer_body> parser(std::move(header));
@@ -295,8 +121,8 @@ struct http_client::connection {
     while (!parser.is_done()) {
       parser.get().body().data = chunk.data();
       parser.get().body().size = chunk.size();
-      stream->plain().expires_at(clock::now() + options.answer_timeout);
-      http::read(*stream, buffer, parser, error);
+      line.stream().plain().expires_at(clock::now() + options.answer_timeout);
+      http::read(line.stream(), buffer, parser, error);
       if (error == http::error::need_buffer) error = {};
       if (error) return error;
       if (!lines.take({chunk.data(), chunk.size() - parser.get().body().size})) {
@@ -340,7 +166,7 @@ std::variant<http_answer, transport_failure> http_client::call(
   const bool was_open = open_ != nullptr;
   if (!was_open) {
     open_ = std::make_unique<connection>();
-    if (const auto error = open_->open(options_)) {
+    if (const auto error = open_->line.open(options_)) {
       open_.reset();
       return failure_of(options_, error);
     }
@@ -357,9 +183,9 @@ std::variant<http_answer, transport_failure> http_client::call(
 
 http_client::socket_end http_client::listen(
     const std::string& target, const std::function<bool(std::string_view)>& on_message) {
-  connection line;
+  timed_connection line;
   if (const auto error = line.open(options_)) return failure_of(options_, error);
-  beast::websocket::stream<any_stream&> socket(*line.stream);
+  beast::websocket::stream<any_stream&> socket(line.stream());
   socket.set_option(
       beast::websocket::stream_base::decorator([this](beast::websocket::request_type& r) {
         r.set(http::field::user_agent, "leasehold/" LEASEHOLD_VERSION);
@@ -375,7 +201,7 @@ http_client::socket_end http_client::listen(
   }
   if (error) return failure_of(options_, error);
   // Rows come when something happens; silence is not a failure here.
-  line.stream->plain().expires_at(clock::now() + std::chrono::hours(24 * 365));
+  line.stream().plain().expires_at(clock::now() + std::chrono::hours(24 * 365));
   beast::flat_buffer message;
   for (;;) {
     socket.read(message, error);
@@ -387,7 +213,7 @@ http_client::socket_end http_client::listen(
     if (!on_message({static_cast<const char*>(message.data().data()), message.size()})) break;
     message.consume(message.size());
   }
-  line.stream->plain().expires_at(clock::now() + std::chrono::seconds(1));
+  line.stream().plain().expires_at(clock::now() + std::chrono::seconds(1));
   socket.close(beast::websocket::close_code::normal, error);
   return socket_closed{};
 }
