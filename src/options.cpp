@@ -91,6 +91,7 @@ settings_or_fault read_variables(const environment& variables) {
     const auto found = known.find(rest);
     if (found == known.end()) {
       std::vector<std::string_view> words;
+      words.reserve(known.size());
       for (const auto& entry : known) words.push_back(entry.first);
       const std::string nearest = nearest_word(rest, words);
       return config_fault{"The variable " + config_text::printable(name) + " names no key" +

@@ -2,7 +2,6 @@
 // a running leaseholdd takes the change with SIGHUP.
 #include <fmt/format.h>
 
-#include <boost/json/array.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -16,8 +15,6 @@
 
 namespace leasehold::tools {
 namespace {
-
-namespace json = boost::json;
 
 struct token_options {
   std::string data;
