@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -153,14 +154,21 @@ struct raw_answer {
   }
 };
 
+/// The decimal number that stands there; 0 when none does.
+inline std::int64_t number_at(std::string_view text, std::size_t at) {
+  std::int64_t number = 0;
+  std::from_chars(text.data() + at, text.data() + text.size(), number);
+  return number;
+}
+
 /// Reads one answer by its content-length. `body`: false for an answer to HEAD.
 inline std::optional<raw_answer> read_answer(raw_peer& peer, bool body = true) {
   const auto head = peer.read_until("\r\n\r\n");
   if (!head || head->size() < 12) return std::nullopt;
-  raw_answer answer{std::atoi(head->c_str() + 9), *head, ""};
+  raw_answer answer{static_cast<int>(number_at(*head, 9)), *head, ""};
   const auto at = head->find("content-length: ");
   if (!body || at == std::string::npos) return answer;
-  const auto length = static_cast<std::size_t>(std::atoll(head->c_str() + at + 16));
+  const auto length = static_cast<std::size_t>(number_at(*head, at + 16));
   const auto read = peer.read_exactly(length);
   if (!read) return std::nullopt;
   answer.body = *read;
