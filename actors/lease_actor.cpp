@@ -33,19 +33,25 @@ closing closing_of(const protocol::row& what, const protocol::record& after) {
 /// Hears each row while step() runs: encodes it, and keeps what the answers need.
 class group_recorder final : public protocol::row_sink {
  public:
+  /// `resolves`: a conflict is resolved at once, because the stored record confirms the holder.
   group_recorder(protocol::row_group& rows, decision_group& out, const refusals_seen* refused,
-                 std::size_t events)
-      : rows_(rows), out_(out), events_(static_cast<std::int64_t>(events)) {
+                 std::size_t events, bool resolves)
+      : rows_(rows), out_(out), events_(static_cast<std::int64_t>(events)), resolves_(resolves) {
     if (refused != nullptr) refused_ = *refused;
   }
 
   /// The event that is stepped now; its primary row is its answer.
-  void stepping(const protocol::event* what) { current_ = what; }
+  void stepping(const protocol::event* what, const protocol::record& before) {
+    current_ = what;
+    was_frozen_ = before.frozen;
+    resolved_unseen_ = false;
+  }
 
   void on_row(const protocol::row& what, const protocol::record& after) override {
     const bool own = what.input != nullptr && !what.derived && what.input == current_;
     const bool counted = own && over_budget(what, after);
-    if (!counted) rows_.on_row(what, after);
+    const bool unseen = resolved_unseen_ && what.kind == event_kind::resolve && what.derived;
+    if (!counted && !unseen) rows_.on_row(what, after);
     if (what.input != nullptr) {
       auto& list = own ? out_.answers : out_.finals;
       list.push_back({what.input->frame_id, what.input->session_epoch, what.kind,
@@ -59,7 +65,7 @@ class group_recorder final : public protocol::row_sink {
 
  private:
   /// Whether a refusal's like had its rows of this minute. A report of stopped work never is: a row
-  /// of its own may follow from it.
+  /// of its own may follow from it. Nor is a frame that changes the record.
   bool over_budget(const protocol::row& what, const protocol::record& after) {
     const auto& frame = *what.input;
     const bool refusal = what.answer.decision == protocol::decision::rejected ||
@@ -73,7 +79,17 @@ class group_recorder final : public protocol::row_sink {
       ++it->second;
       return false;
     }
-    return std::ranges::none_of(after.unproven, [&](const auto& u) { return u.gen == frame.gen; });
+    if (std::ranges::any_of(after.unproven, [&](const auto& u) { return u.gen == frame.gen; })) {
+      return false;
+    }
+    return what.answer.rule != protocol::rule_id::other_holder_live || leaves_as_it_was();
+  }
+
+  /// A conflict freezes the lease, and the resolve that follows it does not: the two are passed
+  /// over together, and only where the lease is then as it was.
+  bool leaves_as_it_was() {
+    resolved_unseen_ = resolves_ && !was_frozen_;
+    return was_frozen_ != resolves_;
   }
 
   static std::uint64_t content_of(const protocol::event& frame) {
@@ -91,7 +107,10 @@ class group_recorder final : public protocol::row_sink {
   decision_group& out_;
   refusals_seen refused_;
   std::int64_t events_;  ///< of the group: a small one cannot spend a budget by itself
+  bool resolves_;
   const protocol::event* current_ = nullptr;
+  bool was_frozen_ = false;       ///< before the event
+  bool resolved_unseen_ = false;  ///< the resolve that follows the event has no row either
 };
 
 /// A frame deferred by this group gets its place in the group as a provisional row number.
@@ -134,7 +153,9 @@ void lease_actor::decide(lease_work& work) {
   protocol::row_group rows(self_.key, self_.policy_id, work.last_row,
                            work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
   decision_group out;
-  group_recorder recorder(rows, out, work.refused.get(), work.events.size());
+  const bool resolves = work.stored == protocol::grant_record::confirms &&
+                        self_.policy.on_conflict == protocol::on_conflict::resolve_by_record;
+  group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves);
   if (work.events.empty()) {
     protocol::expire_due(*next, self_.policy, work.stamp, recorder);
   }
@@ -142,7 +163,7 @@ void lease_actor::decide(lease_work& work) {
   if (!work.attachment.empty()) rows.attach(std::move(work.attachment));
   for (const auto& what : work.events) {
     const auto deferred_before = next->deferred.size();
-    recorder.stepping(&what);
+    recorder.stepping(&what, *next);
     protocol::step(*next, self_.policy, what, work.stamp, recorder, work.floor, work.stored);
     if (next->deferred.size() > deferred_before) {
       number_deferred(*next, deferred_before, rows.count());

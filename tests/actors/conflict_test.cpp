@@ -137,6 +137,61 @@ TEST_F(Conflict, OnlyAFrameThatMayOpenAConflictAsksTheStore) {
   EXPECT_EQ(rig_.store->reads(), 1);
 }
 
+TEST_F(Conflict, AFloodOfConflictsIsCountedWithWhatFollowsFromEachOfThem) {
+  for (int i = 0; i < 250; ++i) intrude(i + 1);
+  EXPECT_EQ(rows_of(event_kind::resolve).size(), 100U);
+  EXPECT_FALSE(job(rig_, "j")->state->frozen);
+  expect_rows_to_fold();
+  rig_.advance(70'000);
+  ASSERT_EQ(rows_of(event_kind::counted).size(), 1U);
+  expect_rows_to_fold();
+}
+
+TEST_F(Conflict, AConflictThatFreezesTheLeaseAgainHasItsRowHoweverManyWentBefore) {
+  rig_.store->answer_reads_with(actors::stored_grant{{1}, stranger_.holder()});
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 150; ++i) intrude(i + 1);
+    EXPECT_TRUE(job(rig_, "j")->state->frozen);
+    protocol::event resolve;
+    resolve.kind = event_kind::resolve;
+    resolve.from = a_.holder();
+    EXPECT_EQ(operate(rig_, "j", resolve).reason, reason::conflict_resolved);
+  }
+  expect_rows_to_fold();
+}
+
+TEST_F(Conflict, AConflictThatUnfreezesTheLeaseHasItsRowHoweverManyWentBefore) {
+  rig_.store->answer_reads_with(actors::stored_grant{{1}, stranger_.holder()});
+  for (int i = 0; i < 150; ++i) intrude(i + 1);
+  rig_.store->answer_reads_with(actors::stored_grant{{1}, a_.holder()});
+  intrude(151);
+  EXPECT_FALSE(job(rig_, "j")->state->frozen);
+  expect_rows_to_fold();
+}
+
+TEST(ConflictPolicy, AFloodUnderFreezeFoldsToo) {
+  coordinator_rig rig;
+  rig_worker a(rig, "w", "a");
+  rig_worker stranger(rig, "w", "b");
+  a.credit(1);
+  actors::job_spec spec;
+  spec.policy.on_conflict = protocol::on_conflict::freeze;
+  submit(rig, "j", spec);
+  a.ack("j", 1);
+  for (int round = 0; round < 3; ++round) {
+    for (int i = 0; i < 120; ++i) stranger.renew("j", 1, i + 1);
+    protocol::event resolve;
+    resolve.kind = event_kind::resolve;
+    resolve.from = a.holder();
+    EXPECT_EQ(operate(rig, "j", resolve).reason, reason::conflict_resolved);
+  }
+  protocol::fold folded;
+  for (const auto& r : rig.store->all_rows()) {
+    const auto wrong = folded.feed(r);
+    EXPECT_FALSE(wrong) << wrong->sentence;
+  }
+}
+
 TEST(ConflictPolicy, WithFreezeNothingIsReadAndTheLeaseStaysFrozen) {
   coordinator_rig rig;
   rig_worker a(rig, "w", "a");
