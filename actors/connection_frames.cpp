@@ -123,8 +123,12 @@ void connection_actor::take_credit(const protocol::credit& credit, std::int64_t 
     return;
   }
   auto& use = it->second;
-  // Of an older session, or overtaken by a newer one: it says nothing any more.
-  if (credit.epoch != epoch_ || credit.seq <= use.sequence) return;
+  if (credit.epoch != epoch_) {
+    refuse(frame_id, protocol::reason::session_superseded);
+    return;
+  }
+  // Overtaken by a newer one: it says nothing any more.
+  if (credit.seq <= use.sequence) return;
   use.sequence = credit.seq;
   use.slots = std::clamp<std::int64_t>(credit.slots, 0, who_.max_leases);
   tell_queue(credit.queue, use);

@@ -27,6 +27,11 @@ std::shared_ptr<const protocol::record> unknown_record(const protocol::lease_key
 
 }  // namespace
 
+protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
+                                   const protocol::request_id& request) {
+  return {tenant, protocol::lease_id{"r." + request.value}};
+}
+
 shard_actor::shard_actor(caf::actor_config& config, context_ptr context)
     : coordinator_actor(config), context_(std::move(context)), floors_(store_shards) {}
 
@@ -155,6 +160,50 @@ void shard_actor::take_operation(shard_operation& operation) {
   enqueue_group(entry_of(key), std::move(group));
 }
 
+void shard_actor::claim_request(shard_operation& operation) {
+  const auto by_request = job_of_request(operation.key.tenant, operation.what.request);
+  const auto noted = requests_.try_emplace(by_request, operation.key.lease).first;
+  const bool of_another = noted->second != operation.key.lease;
+  if (of_another || by_key_.contains(by_request)) {
+    if (!of_another) requests_.erase(noted);
+    refuse(operation, protocol::reason::request_reused);
+    return;
+  }
+  const auto& to = context_->shard_for(operation.key);
+  tell(*context_, to, std::move(operation));
+}
+
+void shard_actor::note_request(const protocol::lease_key& by_request,
+                               const protocol::lease_id& job) {
+  requests_.try_emplace(by_request, job);
+}
+
+void shard_actor::drop_request(const protocol::lease_key& by_request,
+                               const protocol::lease_id& job) {
+  const auto found = requests_.find(by_request);
+  if (found != requests_.end() && found->second == job) requests_.erase(found);
+}
+
+std::optional<protocol::lease_key> shard_actor::request_of(const lease_entry& entry) const {
+  if (!entry.spec || entry.spec->request.empty()) return std::nullopt;
+  const auto by_request = job_of_request(entry.key.tenant, entry.spec->request);
+  return by_request == entry.key ? std::nullopt : std::optional(by_request);
+}
+
+void shard_actor::release_request(const shard_operation& operation) const {
+  if (!operation.may_create || operation.what.request.empty()) return;
+  const auto by_request = job_of_request(operation.key.tenant, operation.what.request);
+  if (by_request == operation.key) return;
+  const auto* known = find(operation.key);
+  const bool kept =
+      known != nullptr && known->spec && known->spec->request == operation.what.request;
+  if (kept) return;
+  tell(*context_, context_->shard_for(by_request),
+       shard_query{[by_request, job = operation.key.lease](shard_actor& shard) {
+         shard.drop_request(by_request, job);
+       }});
+}
+
 bool shard_actor::refuse_submit(shard_operation& operation, const lease_entry* known) {
   if (known != nullptr) {
     // A submit whose commit is awaited has its spec in `deciding` or `waiting`, not in the entry.
@@ -167,6 +216,10 @@ bool shard_actor::refuse_submit(shard_operation& operation, const lease_entry* k
       return true;
     }
     if (first != nullptr) return false;
+  }
+  if (requests_.contains(operation.key) && !operation.what.request.empty()) {
+    refuse(operation, protocol::reason::request_reused);
+    return true;
   }
   if (!reserve(operation)) {
     refuse(operation, protocol::reason::rate_limited);
@@ -202,6 +255,7 @@ std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& ten
 
 void shard_actor::refuse(const shard_operation& operation, protocol::reason why) const {
   context_->counters->refuse(why);
+  release_request(operation);
   if (!operation.reply) return;
   answer said;
   said.decision = protocol::decision::rejected;
@@ -229,6 +283,12 @@ void shard_actor::load(load_leases& message) {
       context_->counters->payload_bytes.add(bytes);
       context_->usage->payload_bytes() += bytes;
       entry.spec = std::make_shared<const job_spec>(std::move(*spec));
+    }
+    if (const auto by_request = request_of(entry)) {
+      tell(*context_, context_->shard_for(*by_request),
+           shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
+             shard.note_request(by_request, job);
+           }});
     }
     const auto nothing = entry.state;
     entry.state = std::make_shared<const protocol::record>(std::move(stored.image.state));

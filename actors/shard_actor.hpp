@@ -22,6 +22,11 @@
 
 namespace leasehold::actors {
 
+/// The job that a request names by itself. A job with a name of its own is noted there, too, so
+/// that a request is known wherever its job lives.
+protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
+                                   const protocol::request_id& request);
+
 /// Events that a lease decides together, at one instant.
 struct event_group {
   protocol::instant stamp;
@@ -72,6 +77,12 @@ class shard_actor final : public coordinator_actor {
   void await_settled(const protocol::lease_key& key, protocol::instant until,
                      std::function<void(std::optional<job_view>)> then);
 
+  /// Forwards a submit that names its job, unless its request was used for another job.
+  void claim_request(shard_operation& operation);
+  /// Notes what a job was submitted with, or that it came to nothing.
+  void note_request(const protocol::lease_key& by_request, const protocol::lease_id& job);
+  void drop_request(const protocol::lease_key& by_request, const protocol::lease_id& job);
+
   /// Lets the queues look again at what they may offer.
   void wake_queues() const;
 
@@ -91,6 +102,9 @@ class shard_actor final : public coordinator_actor {
   void refuse(const shard_operation& operation, protocol::reason why) const;
   /// Answers frames of a principal that may not use the lease's queue; the lease is not touched.
   void forbid(const session_ptr& session, const lease_frames& lease);
+  /// Lets go of the request of a submit that came to nothing.
+  void release_request(const shard_operation& operation) const;
+  [[nodiscard]] std::optional<protocol::lease_key> request_of(const lease_entry& entry) const;
   bool refuse_submit(shard_operation& operation, const lease_entry* known);
   /// Takes a new lease's part of the tenant's limits; it is given back when nothing came of it.
   bool reserve(shard_operation& operation);
@@ -179,6 +193,8 @@ class shard_actor final : public coordinator_actor {
   std::vector<std::pair<std::size_t, for_queue>> queue_news_;  ///< of the same, by thread
 
   refusal_budget refusals_;
+  /// Jobs with a name of their own by the job that their request would name.
+  std::map<protocol::lease_key, protocol::lease_id> requests_;
 
   // Time.
   deadline_index index_;

@@ -62,7 +62,10 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     if (before->known()) counted.leases[static_cast<std::size_t>(before->state)].add(-1);
     if (entry.state->known()) counted.leases[static_cast<std::size_t>(entry.state->state)].add();
   }
-  if (group.operation && (before->known() || !entry.state->known())) give_back(*group.operation);
+  if (group.operation && (before->known() || !entry.state->known())) {
+    give_back(*group.operation);
+    release_request(*group.operation);
+  }
   if (!before->known() && entry.state->known()) {
     entry.policy = out.policy;
     entry.submitted_row = first;

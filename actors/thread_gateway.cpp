@@ -78,8 +78,9 @@ void thread_gateway::exit_connections() {
 
 void thread_gateway::submit(submit_request what, std::function<void(answer)> reply) {
   // A request id alone names the job, so that a repeat of the request finds it wherever it lives.
+  const auto by_request = job_of_request(what.tenant, what.spec.request);
   const auto id = what.job                     ? what.job->value
-                  : !what.spec.request.empty() ? "r." + what.spec.request.value
+                  : !what.spec.request.empty() ? by_request.lease.value
                                                : make_id_();
   shard_operation operation;
   operation.key = {what.tenant, protocol::lease_id{id}};
@@ -94,6 +95,12 @@ void thread_gateway::submit(submit_request what, std::function<void(answer)> rep
   operation.reply = std::move(reply);
   operation.reply_thread = context_->thread;
   operation.may_create = true;
+  if (!operation.what.request.empty() && operation.key != by_request) {
+    // The request is known where the job would live that it names by itself.
+    auto claim = std::make_shared<shard_operation>(std::move(operation));
+    ask_shard(by_request, [claim](shard_actor& shard) { shard.claim_request(*claim); });
+    return;
+  }
   const auto& to = context_->shard_for(operation.key);
   tell(*context_, to, std::move(operation));
 }

@@ -53,6 +53,12 @@ void bounds::incarnation(std::string_view text) {
   }
 }
 
+void bounds::number(std::string_view name, std::int64_t value) {
+  if (value > max_number || value < -max_number) {
+    complain(name, "must be within 2^53 - 1 of 0");
+  }
+}
+
 void bounds::frame_id(std::uint64_t number) {
   if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
     complain("frame_id", "must be below 2^63");

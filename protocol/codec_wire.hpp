@@ -33,6 +33,8 @@ class bounds {
   void length(std::string_view name, std::string_view text, std::size_t most);
   void incarnation(std::string_view text);
   void frame_id(std::uint64_t number);
+  /// At most 2^53 - 1, so that evidence has no number that JSON cannot hold.
+  void number(std::string_view name, std::int64_t value);
 
   [[nodiscard]] bool broken() const noexcept { return !sentence_.empty(); }
   [[nodiscard]] std::string take_sentence() noexcept { return std::move(sentence_); }

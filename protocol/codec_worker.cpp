@@ -34,6 +34,7 @@ void read_sender(Message& from, bounds& found, event& to) {
   to.lease.value = std::move(*from.mutable_lease_id());
   to.from.value = std::move(*from.mutable_holder());
   to.sent_at.ms = from.sent_at();
+  found.number("sent_at", to.sent_at.ms);
 }
 
 template <class Message>
@@ -41,6 +42,7 @@ event& read_judged(Message& from, event_kind kind, bounds& found, lease_frame& t
   to.what.kind = kind;
   read_sender(from, found, to.what);
   to.what.gen.value = from.generation();
+  found.number("generation", to.what.gen.value);
   return to.what;
 }
 
@@ -68,6 +70,7 @@ lease_frame read_body(v1::Renew& from, bounds& found) {
   lease_frame to;
   auto& what = read_judged(from, event_kind::renew, found, to);
   what.seq.value = from.sequence();
+  found.number("sequence", what.seq.value);
   read_request(from, found, what);
   return to;
 }
@@ -77,6 +80,7 @@ lease_frame read_body(v1::Progress& from, bounds& found) {
   auto& what = read_judged(from, event_kind::progress, found, to);
   found.value("value", from.value());
   what.seq.value = from.sequence();
+  found.number("sequence", what.seq.value);
   what.value = std::move(*from.mutable_value());
   return to;
 }
@@ -96,6 +100,7 @@ lease_frame read_body(v1::Result& from, bounds& found) {
   what.detail = std::move(*from.mutable_detail());
   what.retryable = from.retryable();
   to.last_progress_sequence.value = from.last_progress_sequence();
+  found.number("last_progress_sequence", to.last_progress_sequence.value);
   to.last_progress_value = std::move(*from.mutable_last_progress_value());
   return to;
 }

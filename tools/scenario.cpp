@@ -65,9 +65,11 @@ std::string text_at(const place& p) {
   return {};
 }
 
+/// Evidence has no integer that JSON cannot hold, so no input has one either.
 std::int64_t number_at(const place& p) {
-  if (p.value.is_int64()) return p.value.get_int64();
-  p.refuse(p.where + " must be an integer below 2^63");
+  const auto* number = p.value.if_int64();
+  if (number != nullptr && *number <= max_number && *number >= -max_number) return *number;
+  p.refuse(p.where + " must be an integer within 2^53 - 1 of 0");
   return 0;
 }
 

@@ -71,6 +71,54 @@ TEST(Limits, TheSameSubmitTwiceAtOnceTakesOneLease) {
   EXPECT_EQ(submit(rig, "third").reason, reason::rate_limited);
 }
 
+/// Submits under a request, with a name of its own or none.
+actors::answer submit_as(coordinator_rig& rig, const std::string& request, const std::string& id) {
+  actors::submit_request what{protocol::tenant_id{"t"}, {}, {}};
+  what.spec.queue = "q";
+  what.spec.request = protocol::request_id{request};
+  if (!id.empty()) what.job = protocol::job_id{id};
+  actors::answer said;
+  rig.gateway().submit(std::move(what), [&](actors::answer a) { said = std::move(a); });
+  rig.settle();
+  return said;
+}
+
+TEST(Requests, OneRequestIsOneJobUnderWhateverNames) {
+  auto store = std::make_shared<memory_store>();
+  const auto expect_known = [](coordinator_rig& rig) {
+    EXPECT_EQ(submit_as(rig, "r1", "a").reason, reason::duplicate_request);
+    EXPECT_EQ(submit_as(rig, "r1", "b").reason, reason::request_reused);
+    EXPECT_EQ(submit_as(rig, "r1", "").reason, reason::request_reused);
+    EXPECT_EQ(submit_as(rig, "r2", "").reason, reason::duplicate_request);
+    EXPECT_EQ(submit_as(rig, "r2", "c").reason, reason::request_reused);
+    EXPECT_FALSE(job(rig, "b"));
+    EXPECT_FALSE(job(rig, "c"));
+  };
+  {
+    coordinator_rig rig(store);
+    EXPECT_EQ(submit_as(rig, "r1", "a").reason, reason::submitted);
+    EXPECT_EQ(submit_as(rig, "r2", "").reason, reason::submitted);
+    expect_known(rig);
+  }
+  coordinator_rig rig(store);
+  expect_known(rig);
+}
+
+TEST(Requests, ARequestThatCameToNothingMayBeUsedForAnotherJob) {
+  coordinator_rig rig;
+  rig.store->fail_commit(1);
+  EXPECT_EQ(submit_as(rig, "r", "a").reason, reason::store_unavailable);
+  EXPECT_EQ(submit_as(rig, "r", "b").reason, reason::submitted);
+}
+
+TEST(Requests, ARepeatUnderAnotherRequestTakesNothingFromIt) {
+  coordinator_rig rig;
+  EXPECT_EQ(submit_as(rig, "r1", "a").reason, reason::submitted);
+  EXPECT_EQ(submit_as(rig, "r2", "a").reason, reason::duplicate_request);
+  EXPECT_EQ(submit_as(rig, "r2", "b").reason, reason::submitted) << "r2 had no effect on a";
+  EXPECT_EQ(submit_as(rig, "r1", "b").reason, reason::request_reused);
+}
+
 TEST(Limits, PayloadsAreBoundedToTheByte) {
   actors::actor_options options;
   options.payload_bytes = 100;

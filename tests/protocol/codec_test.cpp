@@ -41,7 +41,7 @@ rc::Gen<std::string> any_text() {
         return all.substr(0, all.size() <= 60 ? all.size() : 0);
       });
 }
-std::int64_t any_number() { return *rc::gen::arbitrary<std::int64_t>(); }
+std::int64_t any_number() { return *rc::gen::inRange(-max_number, max_number + 1); }
 std::int64_t any_frame_id() { return any_number() & std::numeric_limits<std::int64_t>::max(); }
 std::string payload_bytes() { return *rc::gen::arbitrary<std::string>(); }
 
@@ -307,6 +307,23 @@ TEST_P(both_encodings, ALeaseIdHasOneTo128Characters) {
   EXPECT_EQ(reread({renew_frame(1, std::string(127, 'x'))}).frames.size(), 1U);
   EXPECT_EQ(reread({renew_frame(1, std::string(128, 'x'))}).frames.size(), 1U);
   EXPECT_EQ(reread({renew_frame(1, std::string(129, 'x'))}).unreadable.size(), 1U);
+}
+
+TEST_P(both_encodings, NumbersOfAFrameEndAt2To53) {
+  const auto renew = [](std::int64_t gen, std::int64_t seq, std::int64_t sent_at) {
+    return with(renew_frame(1, "L"), event_kind::renew, [=](lease_frame& f) {
+      f.what.gen = {gen};
+      f.what.seq = {seq};
+      f.what.sent_at = {sent_at};
+    });
+  };
+  EXPECT_EQ(reread({renew(max_number, max_number, max_number), renew(-max_number, 0, -max_number)})
+                .frames.size(),
+            2U);
+  EXPECT_EQ(reread({renew(max_number + 1, 1, 1), renew(1, max_number + 1, 1),
+                    renew(1, 1, max_number + 1), renew(1, 1, -max_number - 1)})
+                .unreadable.size(),
+            4U);
 }
 
 TEST_P(both_encodings, TextsEndWhereProtocolSays) {
