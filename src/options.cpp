@@ -257,6 +257,26 @@ const protocol::policy& options::policy_of(const std::string& queue) const {
   return found == queues.end() ? policy : found->second.policy;
 }
 
+std::string changed_until_restart(const options& now, const options& wanted) {
+  static constexpr std::array<std::string_view, 9> read_at_a_start{
+      "listen", "data",         "threads",      "insecure",  "principals",
+      "node",   "max_downtime", "accept_clock", "log.format"};
+  options before = now;
+  options after = wanted;
+  std::string names;
+  for (const config_key& key : config_keys()) {
+    if (std::ranges::find(read_at_a_start, key.name) == read_at_a_start.end()) continue;
+    const bool same = std::visit(
+        [](auto* a, auto* b) -> bool {
+          if constexpr (std::is_same_v<decltype(a), decltype(b)>) return *a == *b;
+          return false;
+        },
+        key.at(before), key.at(after));
+    if (!same) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  }
+  return names;
+}
+
 std::variant<invocation, say_and_exit> load_options(std::vector<std::string> arguments,
                                                     environment variables) {
   const auto refuse = [](const std::string& sentence) {

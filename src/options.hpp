@@ -94,6 +94,9 @@ struct invocation {
   environment variables;
 };
 
+/// The keys that differ and that only a start reads, for a person: "listen, threads".
+std::string changed_until_restart(const options& now, const options& wanted);
+
 inline constexpr int exit_bad_options = 2;
 
 /// Reads all sources. `arguments` without the program's name.

@@ -70,6 +70,14 @@ actors::store_result<std::optional<actors::clock_anchor>> newest_anchor(actors::
   return std::optional(batches.front().anchor);
 }
 
+/// What a terminal shows as "leaseholdd: sentence" and a line end.
+std::string_view sentence_of(std::string_view shown) {
+  constexpr std::string_view name = "leaseholdd: ";
+  if (shown.starts_with(name)) shown.remove_prefix(name.size());
+  if (shown.ends_with('\n')) shown.remove_suffix(1);
+  return shown;
+}
+
 /// Runs `what` on a loop and waits for it.
 void run_on(thread_loop& loop, const std::function<void()>& what) {
   std::promise<void> ran;
@@ -292,7 +300,7 @@ void server::reload() {
   auto loaded = load_options(p.how.arguments, p.how.variables);
   if (auto* bad = std::get_if<say_and_exit>(&loaded)) {
     p.lines->write(log_level::error, "options not reloaded; the old ones stay",
-                   {{"why", bad->text}});
+                   {{"why", sentence_of(bad->text)}});
     return;
   }
   options next = std::move(std::get<invocation>(loaded).chosen);
@@ -315,8 +323,12 @@ void server::reload() {
   p.principals->replace(std::move(all));
   p.end_revoked_sockets();
   p.coordinator->change(actor_options_of(next));
+  const std::string later = changed_until_restart(p.how.chosen, next);
   p.chosen->replace(std::move(next));
   p.lines->write(log_level::info, "reloaded", {{"principals", count}});
+  if (!later.empty()) {
+    p.lines->write(log_level::warn, "some changes wait for the next start", {{"keys", later}});
+  }
 }
 
 void server::drain() {

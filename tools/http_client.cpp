@@ -229,6 +229,11 @@ std::optional<endpoint> parse_endpoint(std::string_view url) {
                          : parsed->host();
   std::string port(parsed->port());
   if (port.empty()) port = tls ? "443" : "80";
+  std::uint16_t number = 0;
+  const auto read = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (read.ec != std::errc{} || read.ptr != port.data() + port.size() || number == 0) {
+    return std::nullopt;
+  }
   return endpoint{tls, std::move(host), std::move(port)};
 }
 

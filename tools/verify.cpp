@@ -26,13 +26,14 @@ struct verify_options {
   std::string jobs;
   std::string records;
   std::string head;
+  bool head_given = false;
   std::size_t most = 20;
 };
 
 exit_code verify_data(const verify_options& chosen, bool as_json) {
   storage::verify_options how;
   how.most_problems = chosen.most;
-  if (!chosen.head.empty()) {
+  if (chosen.head_given) {
     how.head = storage::head_from_text(chosen.head);
     if (!how.head) {
       return complain(exit_code::malformed,
@@ -187,7 +188,8 @@ void add_verify(CLI::App& app, command_line& line) {
   auto* lines = command->add_option("--lines", chosen->lines,
                                     "Read exported JSON lines from this file, or - for stdin");
   data->excludes(lines);
-  command->add_option("--head", chosen->head, "ROW:HASH that the log must extend")->needs(data);
+  auto* head = command->add_option("--head", chosen->head, "ROW:HASH that the log must extend");
+  head->needs(data);
   command
       ->add_option("--jobs", chosen->jobs,
                    "Compare the records rebuilt from lines with these jobs (JSON lines), which "
@@ -206,7 +208,11 @@ void add_verify(CLI::App& app, command_line& line) {
       "  leasehold verify --data /var/lib/leasehold --head \"$(cat head.kept)\"\n"
       "  leasehold export > rows.jsonl && leasehold jobs --all --json > jobs.jsonl\n"
       "  leasehold verify --lines rows.jsonl --jobs jobs.jsonl");
-  command->callback([&line, chosen] { line.result = verify(*chosen, line); });
+  command->callback([&line, chosen, head] {
+    // An empty --head is a file that was not there, and no reason to prove less.
+    chosen->head_given = head->count() > 0;
+    line.result = verify(*chosen, line);
+  });
 }
 
 }  // namespace leasehold::tools

@@ -32,8 +32,11 @@ actors::store_result<directory_lock> directory_lock::take(const std::filesystem:
                                    std::generic_category().message(errno) +
                                    "; the data directory must be writable"};
   }
-  directory_lock lock(descriptor);
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+  // The directory itself is what is taken: a file in it may be removed while we run. The file says
+  // who has it.
+  const int taken = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  directory_lock lock(descriptor, taken);
+  if (taken < 0 || ::flock(taken, LOCK_EX | LOCK_NB) != 0) {
     return actors::store_error{actors::store_error::kind::taken,
                                "another coordinator (process " + pid_in(descriptor) +
                                    ") has the store in " + directory.string() +
@@ -48,14 +51,17 @@ actors::store_result<directory_lock> directory_lock::take(const std::filesystem:
 }
 
 directory_lock::~directory_lock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  for (const int each : {file_, directory_}) {
+    if (each >= 0) ::close(each);
+  }
 }
 
 directory_lock::directory_lock(directory_lock&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    : file_(std::exchange(other.file_, -1)), directory_(std::exchange(other.directory_, -1)) {}
 
 directory_lock& directory_lock::operator=(directory_lock&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
+  std::swap(file_, other.file_);
+  std::swap(directory_, other.directory_);
   return *this;
 }
 

@@ -1,4 +1,4 @@
-// One coordinator per directory: a lock file that is held for life.
+// One coordinator per directory, which is locked for life.
 #pragma once
 
 #include <filesystem>
@@ -18,8 +18,9 @@ class directory_lock {
   directory_lock& operator=(directory_lock&& other) noexcept;
 
  private:
-  explicit directory_lock(int descriptor) : descriptor_(descriptor) {}
-  int descriptor_ = -1;
+  directory_lock(int file, int directory) : file_(file), directory_(directory) {}
+  int file_ = -1;  ///< tells who has it
+  int directory_ = -1;
 };
 
 }  // namespace leasehold::storage

@@ -38,6 +38,8 @@ class VerifyJobs : public testing::Test {
     return run_in_shell(more, "");
   }
 
+  [[nodiscard]] std::string data() const { return server_.data(); }
+
  private:
   [[nodiscard]] std::string rows() const { return kept_.path() / "rows.jsonl"; }
   [[nodiscard]] std::string print(std::vector<std::string> call) const {
@@ -49,6 +51,11 @@ class VerifyJobs : public testing::Test {
   live_server server_{1};
   std::vector<std::string> jobs_;
 };
+
+TEST_F(VerifyJobs, AnEmptyHeadIsRefusedAndNotPassedOver) {
+  const auto ran = run_leasehold({"verify", "--data", data(), "--head", ""});
+  EXPECT_EQ(ran.exit_code, 2) << ran.output;
+}
 
 TEST_F(VerifyJobs, AllJobsAreProven) {
   const auto end = verify_without({});

@@ -90,6 +90,12 @@ TEST_F(SqliteStore, ASecondCoordinatorIsToldThatTheStoreIsTaken) {
   EXPECT_THAT(fault.sentence, ::testing::HasSubstr(directory.path().string()));
 }
 
+TEST_F(SqliteStore, TheStoreStaysTakenWhenTheLockFileIsRemoved) {
+  const auto first = open_store(directory.path());
+  fs::remove(directory.path() / "lock");
+  EXPECT_EQ(refusal(directory.path()).what, kind::taken);
+}
+
 TEST_F(SqliteStore, TheLockGoesWithItsOwner) {
   open_store(directory.path()).reset();
   EXPECT_EQ(recover(*open_store(directory.path())).rows.size(), 3U);

@@ -222,8 +222,9 @@ TEST(Endpoint, IsReadFromUrlsOfBothSchemes) {
 }
 
 TEST(Endpoint, RefusesWhatWouldBeDropped) {
-  for (const char* url : {"", "localhost:7878", "ftp://x", "http://", "http://user:pw@x",
-                          "http://x/y", "http://x?y=1", "http://x y"}) {
+  for (const char* url :
+       {"", "localhost:7878", "ftp://x", "http://", "http://user:pw@x", "http://x/y",
+        "http://x?y=1", "http://x y", "http://x:0", "http://x:65536", "http://x:125053"}) {
     EXPECT_EQ(tools::parse_endpoint(url), std::nullopt) << url;
   }
 }
