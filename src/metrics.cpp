@@ -76,8 +76,6 @@ constexpr plain_metric plain_metrics[] = {
      &counters::sessions_opened},
     {"leasehold_sessions_superseded_total", "Sessions replaced by a newer one of their holder",
      MetricType::Counter, &counters::sessions_superseded},
-    {"leasehold_slow_readers_total", "Sessions closed because they did not read",
-     MetricType::Counter, &counters::slow_readers},
     {"leasehold_bad_frames_total", "Frames that could not be read", MetricType::Counter,
      &counters::bad_frames},
     {"leasehold_frames_received_total", "Frames read from workers", MetricType::Counter,
@@ -181,6 +179,8 @@ struct net_metric {
 };
 
 constexpr net_metric net_metrics[] = {
+    {"leasehold_slow_readers_total", "Sockets closed because their peer did not read",
+     MetricType::Counter, &net_counters::slow_readers},
     {"leasehold_connections_accepted_total", "Connections accepted", MetricType::Counter,
      &net_counters::connections_accepted},
     {"leasehold_connections_refused_total", "Connections over a limit", MetricType::Counter,

@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <filesystem>
 
 #include <cerrno>
 #include <cstdlib>
@@ -95,7 +96,10 @@ void descriptor::close() noexcept {
 // ---- the child ---------------------------------------------------------------------------------
 
 std::string find_program(const std::string& name) {
-  const auto runs = [](const std::string& path) { return access(path.c_str(), X_OK) == 0; };
+  const auto runs = [](const std::string& path) {
+    std::error_code unknown;
+    return std::filesystem::is_regular_file(path, unknown) && access(path.c_str(), X_OK) == 0;
+  };
   if (name.find('/') != name.npos) {
     char* real = realpath(name.c_str(), nullptr);
     std::string path = real != nullptr ? real : "";

@@ -288,7 +288,9 @@ exit_code refused_for_ever(int http_status) {
     return complain(exit_code::forbidden,
                     "no token, or one that is not known; name its file with --token-file");
   }
-  return exit_code::refused;
+  return complain(exit_code::forbidden,
+                  "the coordinator does not let this principal serve these queues; leasehold token "
+                  "list shows which it may");
 }
 
 exit_code running_worker::run() {

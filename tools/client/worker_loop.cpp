@@ -136,7 +136,9 @@ void worker::loop::on_end(const link_end& how) {
   to_coordinator_.clear();
   to_worker_.clear();
   session_.close(now, how.close_code);
-  const bool unwanted = how.http_status == 401 || how.http_status == 403;
+  // A session that was never welcomed and is closed for a policy will never be.
+  const bool unwanted = how.http_status == 401 || how.http_status == 403 ||
+                        how.close_code == static_cast<std::uint16_t>(protocol::close_code::policy);
   if (leaving_) {
     link_->stop();
   } else if (unwanted && !was_ready_) {

@@ -95,7 +95,6 @@ struct counters {
   tally sessions;  ///< gauge: live
   tally sessions_opened;
   tally sessions_superseded;
-  tally slow_readers;  ///< sessions closed with 4002
   tally bad_frames;
   tally frames_in;
   tally frames_out;
