@@ -76,13 +76,13 @@ void coordinator::parts::spawn(const recovered_leases& found) {
   // Epochs rise across restarts: they go on from the coordinator's clock, which never runs
   // backwards.
   next_epoch = options.clock->now().ms;
+  for (auto& context : contexts) context->grants_from = found.state.grants_from;
   for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
     auto& context = contexts[thread];
     auto& system = *options.threads[thread].system;
     run_on(thread, [&] {
       if (thread == 0) {
-        contexts[0]->journal.who =
-            system.spawn<journal_actor>(context, options.store, found.checkpoint, found.last_row);
+        contexts[0]->journal.who = system.spawn<journal_actor>(context, options.store, found);
         contexts[0]->registry.who = system.spawn<registry_actor>(context);
       }
       context->shards[thread] = {thread, system.spawn<shard_actor>(context)};
@@ -108,7 +108,7 @@ store_result<std::unique_ptr<coordinator>> coordinator::start(coordinator_option
   made->make_contexts();
   const std::vector<context_ptr> contexts(made->contexts.begin(), made->contexts.end());
   auto found = recover_leases(*made->options.store, *made->options.clock, made->options.clock_basis,
-                              contexts);
+                              made->options.restored_backup, contexts);
   if (auto* error = std::get_if<store_error>(&found)) return std::move(*error);
   auto& leases = std::get<recovered_leases>(found);
   made->spawn(leases);

@@ -1,23 +1,27 @@
 #include "actors/journal_actor.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
 namespace leasehold::actors {
 
 journal_actor::journal_actor(caf::actor_config& config, context_ptr context,
-                             std::shared_ptr<store> where, protocol::row_number checkpointed,
-                             protocol::row_number last_row)
+                             std::shared_ptr<store> where, const recovered_leases& found)
     : coordinator_actor(config),
       context_(std::move(context)),
       store_(std::move(where)),
-      last_row_(last_row),
-      checkpointed_(checkpointed) {}
+      last_row_(found.last_row),
+      checkpointed_(found.checkpoint),
+      anchor_(found.anchor) {}
 
 actor_behavior journal_actor::make_behavior() {
   self_ = {context_->thread, caf::actor_cast<actor_handle>(this)};
   delayed_send(this, std::chrono::milliseconds(context_->options.checkpoint_interval.ms),
                checkpoint_due{});
+  delayed_send(this, std::chrono::milliseconds(context_->options.retention_check.ms),
+               retention_due{});
+  context_->counters->first_row.set(anchor_.value + 1);
   return {
       [this](append_rows& what) { append(what); },
       [this](commit_done& what) { done(what); },
@@ -30,11 +34,25 @@ actor_behavior journal_actor::make_behavior() {
                      checkpoint_due{});
       },
       [this](checkpoint_part& part) {
-        if (part.last) --shards_left_;
+        if (part.last) {
+          --shards_left_;
+          for (std::size_t i = 0; i < part.state.floors.size(); ++i) {
+            auto& floor = checkpoint_state_.floors[i];
+            floor = std::max(floor, part.state.floors[i]);
+          }
+        }
         parts_.push_back(std::move(part));
         write_next_part();
       },
       [this](const checkpoint_written& said) { part_written(said.ok); },
+      [this](const retention_due&) {
+        begin_retention();
+        delayed_send(this, std::chrono::milliseconds(context_->options.retention_check.ms),
+                     retention_due{});
+      },
+      [this](const cut_found& said) { cut_behind(said); },
+      [this](const bases_written& said) { bases_said(said); },
+      [this](const cut_done& said) { was_cut(said); },
       [this](watch_rows& watch) {
         const auto id = watch.id;
         context_->link->post(watch.thread,
@@ -118,6 +136,7 @@ void journal_actor::probe() {
   probing_ = true;
   checkpoint_slice again;
   again.upto = checkpointed_;
+  again.state = checkpoint_state_;
   again.last = true;
   write(std::move(again));
 }
@@ -126,6 +145,7 @@ void journal_actor::begin_checkpoint() {
   if (checkpointing_ || last_row_ == checkpointed_) return;
   checkpointing_ = true;
   checkpoint_upto_ = last_row_;
+  checkpoint_state_ = {{}, context_->grants_from};
   shards_left_ = context_->shards.size();
   for (const auto& shard : context_->shards) {
     tell(*context_, shard, collect_checkpoint{checkpoint_upto_});
@@ -136,8 +156,10 @@ void journal_actor::write_next_part() {
   if (writing_ || parts_.empty()) return;
   checkpoint_slice slice;
   slice.changed = parts_.front().changed;
+  slice.forgotten = parts_.front().forgotten;
   slice.upto = checkpoint_upto_;
   slice.last = shards_left_ == 0 && parts_.size() == 1;
+  slice.state = checkpoint_state_;
   write(std::move(slice));
 }
 

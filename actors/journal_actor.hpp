@@ -8,15 +8,15 @@
 #include <memory>
 #include <vector>
 
+#include "actors/recovery.hpp"
 #include "leasehold/actors/messages.hpp"
 
 namespace leasehold::actors {
 
 class journal_actor final : public coordinator_actor {
  public:
-  /// `checkpointed`: the records of the store are as of this row.
   journal_actor(caf::actor_config& config, context_ptr context, std::shared_ptr<store> where,
-                protocol::row_number checkpointed, protocol::row_number last_row);
+                const recovered_leases& found);
 
  protected:
   actor_behavior make_behavior() override;
@@ -32,6 +32,11 @@ class journal_actor final : public coordinator_actor {
   void part_written(bool ok);
   void write(checkpoint_slice slice);
   void probe();
+  // ---- journal_retention.cpp
+  void begin_retention();
+  void cut_behind(const cut_found& said);
+  void bases_said(const bases_written& said);
+  void was_cut(const cut_done& said);
   void store_is_back();
 
   context_ptr context_;
@@ -50,6 +55,13 @@ class journal_actor final : public coordinator_actor {
   protocol::row_number checkpoint_upto_;
   std::size_t shards_left_ = 0;
   std::deque<checkpoint_part> parts_;
+  store_state checkpoint_state_;  ///< of the checkpoint on its way
+  // A cut of the log on its way: where, and the shards that have not yet written their base rows.
+  bool cutting_ = false;
+  protocol::row_number cut_upto_;
+  protocol::row_number anchor_;
+  std::size_t bases_left_ = 0;
+  bool bases_failed_ = false;
 };
 
 }  // namespace leasehold::actors

@@ -51,7 +51,11 @@ class group_recorder final : public protocol::row_sink {
     const bool own = what.input != nullptr && !what.derived && what.input == current_;
     const bool counted = own && over_budget(what, after);
     const bool unseen = resolved_unseen_ && what.kind == event_kind::resolve && what.derived;
-    if (!counted && !unseen) rows_.on_row(what, after);
+    if (!counted && !unseen) {
+      rows_.on_row(what, after);
+      out_.last_at = what.at;
+      if (after.known()) protocol::count_reason(out_.counts, what.answer.reason);
+    }
     if (what.input != nullptr) {
       auto& list = own ? out_.answers : out_.finals;
       list.push_back({what.input->frame_id, what.input->session_epoch, what.kind,
@@ -159,7 +163,11 @@ void lease_actor::decide(lease_work& work) {
   if (work.events.empty()) {
     protocol::expire_due(*next, self_.policy, work.stamp, recorder);
   }
-  for (const auto& counted : work.counted) rows.count(counted, work.stamp, *next);
+  for (const auto& counted : work.counted) {
+    rows.count(counted, work.stamp, *next);
+    out.last_at = work.stamp;
+    if (next->known()) protocol::count_reason(out.counts, counted.reason, counted.number);
+  }
   if (!work.attachment.empty()) rows.attach(std::move(work.attachment));
   for (const auto& what : work.events) {
     const auto deferred_before = next->deferred.size();

@@ -33,6 +33,8 @@ enum class closing : std::uint8_t { none, by_holder, expired, revoked, conflict,
 struct decision_group {
   std::string rows;
   std::int64_t count = 0;
+  protocol::reason_counts counts;  ///< of the rows, where the lease is known
+  protocol::instant last_at;       ///< of the last row
   std::shared_ptr<const protocol::record> after;
   protocol::policy_id policy;
   std::vector<frame_answer> answers;  ///< of the group's own events, in order

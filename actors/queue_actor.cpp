@@ -49,7 +49,8 @@ queue_actor::rank queue_actor::rank_of(const job& j) const {
 }
 
 protocol::instant queue_actor::due(const job& j) const {
-  return protocol::later(j.what.next_offer_at, j.what.spec->not_before);
+  return protocol::later(protocol::later(j.what.next_offer_at, j.what.spec->not_before),
+                         context_->grants_from);
 }
 
 void queue_actor::place_job(job& j) {

@@ -1,5 +1,6 @@
 #include "actors/recovery.hpp"
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <optional>
@@ -14,6 +15,22 @@ namespace {
 using protocol::lease_key;
 using lease_images = std::map<lease_key, protocol::fold::lease_image>;
 
+/// Passes rows on and keeps what a lease's image says about them.
+class counting_sink final : public protocol::row_sink {
+ public:
+  counting_sink(protocol::row_sink& to, protocol::fold::lease_image& image)
+      : to_(to), image_(image) {}
+  void on_row(const protocol::row& what, const protocol::record& after) override {
+    to_.on_row(what, after);
+    image_.last_at = what.at;
+    protocol::count_reason(image_.counts, what.answer.reason);
+  }
+
+ private:
+  protocol::row_sink& to_;
+  protocol::fold::lease_image& image_;
+};
+
 /// Collects the rows of the recovery: each lease's group goes on from the lease's newest row.
 class recovery_rows {
  public:
@@ -25,11 +42,21 @@ class recovery_rows {
     ++next_.value;
   }
 
+  /// A row of a lease that follows from no rule.
+  void follow(protocol::fold::lease_image& image, protocol::instant at, protocol::reason why,
+              std::string framed) {
+    image.last_row = next_;
+    image.last_at = at;
+    protocol::count_reason(image.counts, why);
+    add(std::move(framed));
+  }
+
   template <class Rule>
   void run(const lease_key& key, protocol::fold::lease_image& image, const protocol::policy& chosen,
            protocol::instant now, Rule rule) {
     protocol::row_group rows(key, image.policy, image.last_row, {}, now);
-    rule(image.state, chosen, now, rows);
+    counting_sink counted(rows, image);
+    rule(image.state, chosen, now, counted);
     if (rows.count() == 0) return;
     out_.rows += rows.count();
     next_.value += rows.count();
@@ -42,6 +69,33 @@ class recovery_rows {
   protocol::row_number next_;
 };
 
+/// What was granted after the backup is unknown: every floor rises, every unsettled job has one
+/// generation more that nothing is known of, and nothing is granted before the longest of all
+/// grants is over (architecture.md 4).
+void restore(protocol::fold& folded, lease_images& leases, recovery_rows& rows,
+             protocol::instant now) {
+  protocol::duration longest = protocol::policy{}.lease_duration;
+  for (const auto& [key, image] : leases) {
+    longest = std::max(longest, image.state.lease_duration);
+    if (const auto* chosen = folded.policy_of(image.policy)) {
+      longest = std::max(longest, chosen->lease_duration);
+    }
+  }
+  const auto grants_from = now + longest;
+  rows.add(protocol::encode_restore_row(grants_from, now));
+  for (std::size_t shard = 0; shard < protocol::store_shards; ++shard) {
+    folded.raise_floor(shard, {folded.floor_of(shard).value + protocol::restored_floor_step});
+  }
+  folded.hold_grants(later(folded.grants_from(), grants_from));
+  for (auto& [key, image] : leases) {
+    const auto before = image.state.state;
+    if (!protocol::restore_record(image.state, grants_from)) continue;
+    rows.follow(image, now, protocol::reason::backup_restored,
+                protocol::encode_restored_lease_row(key, image.policy, image.last_row, before,
+                                                    grants_from, now));
+  }
+}
+
 store_error corrupt(std::string sentence) {
   return {store_error::kind::corrupt, std::move(sentence)};
 }
@@ -49,12 +103,18 @@ store_error corrupt(std::string sentence) {
 }  // namespace
 
 store_result<recovered_leases> recover_leases(store& where, const clock& time,
-                                              std::string_view basis,
+                                              std::string_view basis, bool restored_backup,
                                               const std::vector<context_ptr>& threads) {
   protocol::fold folded;
   std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
   std::optional<store_error> broken;
   auto head = where.recover(
+      [&](const store_state& state) {
+        for (std::size_t shard = 0; shard < state.floors.size(); ++shard) {
+          folded.raise_floor(shard, state.floors[shard]);
+        }
+        folded.hold_grants(state.grants_from);
+      },
       [&](checkpoint_entry&& entry) { folded.load(std::move(entry.key), std::move(entry.image)); },
       [&](protocol::policy_id id, const protocol::policy& chosen) {
         folded.learn(id, chosen);
@@ -80,12 +140,13 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
   if (broken) return std::move(*broken);
   const auto& found = std::get<recovered_head>(head);
 
-  lease_images leases = folded.leases();
   const auto now = time.now();
   batch written;
   written.anchor = time.anchor();
   recovery_rows rows(written, {found.head.last_row.value + 1});
   rows.add(protocol::encode_clock_anchored_row(basis, now));
+  lease_images leases = folded.leases();
+  if (restored_backup) restore(folded, leases, rows, now);
   for (const auto rule : {protocol::recover_due, protocol::recover_grace, protocol::expire_due}) {
     for (auto& [key, image] : leases) {
       const auto* chosen = folded.policy_of(image.policy);
@@ -102,8 +163,16 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
   recovered_leases out;
   out.last_row = std::get<committed>(result).head.last_row;
   out.checkpoint = found.checkpoint;
+  out.anchor = found.anchor_row;
+  out.state.grants_from = folded.grants_from();
+  for (std::size_t shard = 0; shard < protocol::store_shards; ++shard) {
+    out.state.floors[shard] = folded.floor_of(shard);
+  }
   out.by_thread.resize(threads.size());
-  for (auto& part : out.by_thread) part.policies = policies;
+  for (auto& part : out.by_thread) {
+    part.policies = policies;
+    part.state = out.state;
+  }
   for (auto& [key, image] : leases) {
     const bool changed = image.last_row > found.checkpoint;
     auto& part = out.by_thread[threads.front()->thread_of(key)];

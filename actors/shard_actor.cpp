@@ -33,7 +33,7 @@ protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
 }
 
 shard_actor::shard_actor(caf::actor_config& config, context_ptr context)
-    : coordinator_actor(config), context_(std::move(context)), floors_(store_shards) {}
+    : coordinator_actor(config), context_(std::move(context)), floors_(protocol::store_shards) {}
 
 shard_actor::~shard_actor() = default;
 
@@ -71,6 +71,8 @@ actor_behavior shard_actor::make_behavior() {
       [this](resume_leases& message) { resume_each(message); },
       [this](shard_query& message) { message.ask(*this); },
       [this](const collect_checkpoint& message) { collect(message); },
+      [this](const write_bases& message) { base_all(message); },
+      [this](const sweep_on&) { sweep(); },
       [this](load_leases& message) { load(message); },
   };
 }
@@ -277,6 +279,9 @@ void shard_actor::load(load_leases& message) {
     entry.last_row = stored.image.last_row;
     entry.submitted_row = stored.image.last_row;
     entry.changed = stored.changed;
+    entry.last_at = stored.image.last_at;
+    entry.base_row = stored.image.base_row;
+    entry.counts = std::move(stored.image.counts);
     if (auto spec = decode_job(stored.image.body)) {
       spec->policy = policies_[entry.policy];
       const auto bytes = static_cast<std::int64_t>(spec->payload.size());
@@ -298,8 +303,17 @@ void shard_actor::load(load_leases& message) {
     tell_queue(entry, *nothing);
     note_deadline(entry);
   }
+  for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
+    floors_[shard] = message.state.floors[shard];
+  }
+  alarm_at(context_->clock->now() + context_->options.retention_check, [this] { forget_old(); });
   send_answers();
   arm_timer();
+}
+
+protocol::fold::lease_image shard_actor::image_of(const lease_entry& entry) {
+  return {*entry.state,  entry.policy,   entry.last_row, entry.spec ? encode_job(*entry.spec) : "",
+          entry.last_at, entry.base_row, entry.counts,   {}};
 }
 
 void shard_actor::collect(const collect_checkpoint& message) {
@@ -309,14 +323,21 @@ void shard_actor::collect(const collect_checkpoint& message) {
   for (auto& [mark, entry] : entries_) {
     if (!entry->changed || !entry->state->known()) continue;
     entry->changed = false;
-    part.changed.push_back({entry->key,
-                            {*entry->state, entry->policy, entry->last_row,
-                             entry->spec ? encode_job(*entry->spec) : std::string{}}});
+    part.changed.push_back({entry->key, image_of(*entry)});
     if (part.changed.size() == slice) {
-      tell(*context_, context_->journal, std::exchange(part, {{}, message.upto, false}));
+      tell(*context_, context_->journal, std::exchange(part, {{}, {}, message.upto, false, {}}));
     }
   }
+  // What was forgotten later than the checkpoint's row is still needed to read the rows up to it.
+  std::erase_if(forgotten_, [&](const forgotten_lease& each) {
+    if (each.row > message.upto) return false;
+    if (find(each.key) == nullptr) part.forgotten.push_back(each.key);
+    return true;
+  });
   part.last = true;
+  for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
+    part.state.floors[shard] = floors_[shard];
+  }
   tell(*context_, context_->journal, std::move(part));
 }
 

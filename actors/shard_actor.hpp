@@ -27,6 +27,9 @@ namespace leasehold::actors {
 protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
                                    const protocol::request_id& request);
 
+/// What is written about a lease's history and decided by nobody.
+enum class history_row : std::uint8_t { none, base, forget };
+
 /// Events that a lease decides together, at one instant.
 struct event_group {
   protocol::instant stamp;
@@ -36,6 +39,7 @@ struct event_group {
   std::shared_ptr<shard_operation> operation;  ///< set: its event is the only one
 
   std::vector<protocol::counted_frames> counted;  ///< set: nothing but counted rows to be written
+  history_row history = history_row::none;        ///< set: nothing but this row to be written
 
   [[nodiscard]] bool is_deadline() const noexcept { return fired_at.ms != 0; }
 };
@@ -48,8 +52,10 @@ struct lease_entry {
   protocol::policy_id policy;
   protocol::row_number last_row;
   protocol::row_number group_began;
+  protocol::instant last_at;       ///< `at` of the newest row
+  protocol::row_number base_row;   ///< where its history begins in the log
+  protocol::reason_counts counts;  ///< of its rows from there on
   std::shared_ptr<const job_spec> spec;
-  protocol::instant submitted_at;
   protocol::row_number submitted_row;
   actor_handle actor;  ///< none while it rests
   std::optional<event_group> deciding;
@@ -98,6 +104,7 @@ class shard_actor final : public coordinator_actor {
   void load(load_leases& message);
   void resume_each(resume_leases& message);
   void collect(const collect_checkpoint& message);
+  static protocol::fold::lease_image image_of(const lease_entry& entry);
   lease_entry& entry_of(const protocol::lease_key& key);
   void refuse(const shard_operation& operation, protocol::reason why) const;
   /// Answers frames of a principal that may not use the lease's queue; the lease is not touched.
@@ -149,6 +156,19 @@ class shard_actor final : public coordinator_actor {
                  std::int64_t answered);
   void send_answers();
 
+  // ---- shard_history.cpp: base rows, and forgetting
+  void base_all(const write_bases& message);
+  void forget_old();
+  void sweep();
+  void ask_to_sweep();
+  bool look_at(lease_entry& entry);
+  void write_history(lease_entry& entry, event_group group);
+  [[nodiscard]] bool is_wanted(const lease_entry& entry, history_row what) const;
+  void history_durable(lease_entry& entry, protocol::row_number row);
+  void history_failed(lease_entry& entry);
+  void based(bool well);
+  void forget(lease_entry& entry, protocol::row_number row);
+
   // ---- shard_time.cpp: deadlines behind frames
   void note_deadline(lease_entry& entry);
   void timer_said();
@@ -195,6 +215,24 @@ class shard_actor final : public coordinator_actor {
   refusal_budget refusals_;
   /// Jobs with a name of their own by the job that their request would name.
   std::map<protocol::lease_key, protocol::lease_id> requests_;
+
+  // History. A sweep goes over all leases in the order of their keys, some at a time.
+  struct sweep_state {
+    bool running = false;
+    bool asked = false;   ///< it will go on by itself
+    bool base = false;    ///< looks for leases that need a base row
+    bool forget = false;  ///< looks for leases to be forgotten
+    protocol::lease_key after;
+  };
+  sweep_state sweep_;
+  protocol::row_number base_upto_;  ///< of the base rows that are being written; 0: none
+  std::int64_t bases_open_ = 0;     ///< on their way
+  bool bases_failed_ = false;
+  struct forgotten_lease {
+    protocol::lease_key key;
+    protocol::row_number row;
+  };
+  std::vector<forgotten_lease> forgotten_;  ///< since the last checkpoint
 
   // Time.
   deadline_index index_;

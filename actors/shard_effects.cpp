@@ -53,6 +53,13 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
   entry.last_row = entry.state->known() ? protocol::row_number{first.value + out.count - 1}
                                         : protocol::row_number{};
   entry.changed = entry.state->known();
+  if (entry.state->known()) {
+    if (!before->known()) entry.base_row = first;
+    entry.last_at = out.last_at;
+    for (const auto& each : out.counts) {
+      protocol::count_reason(entry.counts, each.reason, each.number);
+    }
+  }
   const auto group = std::move(*entry.deciding);
   entry.deciding.reset();
 

@@ -39,6 +39,10 @@ void shard_actor::start_next(lease_entry& entry) {
 }
 
 void shard_actor::start(lease_entry& entry, event_group group) {
+  if (group.history != history_row::none) {
+    write_history(entry, std::move(group));
+    return;
+  }
   if (!needs_grant(entry, group)) {
     decide(entry, std::move(group), protocol::grant_record::confirms);
     return;
@@ -89,7 +93,7 @@ void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_
       work.refused = std::make_shared<const refusals_seen>(std::move(seen));
     }
   }
-  work.floor = floors_[shard_of(entry.key)];
+  work.floor = floors_[protocol::shard_of(entry.key)];
   if (!entry.state->known() && group.operation && group.operation->spec) {
     work.policy = group.operation->spec->policy;
     work.attachment = encode_job(*group.operation->spec);
@@ -180,13 +184,22 @@ void shard_actor::journal_said(journal_answer& message) {
     auto first = durable->first_row.value + static_cast<std::int64_t>(flying.policies.size());
     for (auto& [mark, group] : flying.groups) {
       const auto count = group.count;
-      commit(*entries_.at(mark), group, {first});
+      auto& entry = *entries_.at(mark);
+      if (entry.deciding->history == history_row::none) {
+        commit(entry, group, {first});
+      } else {
+        history_durable(entry, {first});
+      }
       first += count;
     }
   } else {
     for (const auto id : flying.policies) logged_policies_.erase(id);
     for (auto& [mark, group] : flying.groups) {
       auto& entry = *entries_.at(mark);
+      if (entry.deciding->history != history_row::none) {
+        history_failed(entry);
+        continue;
+      }
       tell(entry.actor, lease_undo{});
       turn_away(entry, protocol::reason::store_unavailable);
     }

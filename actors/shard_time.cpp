@@ -18,7 +18,7 @@ void shard_actor::note_deadline(lease_entry& entry) {
 }
 
 bool shard_actor::blocked_by_fence(const lease_entry& entry, const event_group& group) const {
-  if (group.is_deadline()) return false;
+  if (group.is_deadline() || group.history != history_row::none) return false;
   const auto ends = protocol::next_deadline(*entry.state);
   return ends && *ends <= group.stamp && *ends > fenced_until_;
 }

@@ -230,6 +230,7 @@ void write_body(const lease_frame& from, v1::WorkerFrame& to) {
     case event_kind::forget:
     case event_kind::base:
     case event_kind::counted:
+    case event_kind::restore:
       break;  // not a frame of the stream: the body stays empty
   }
   to.set_trace_id(what.trace_id);

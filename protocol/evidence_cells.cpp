@@ -127,7 +127,8 @@ void write_cells(const stored_row& r, const record& after, row_number deferred_r
                   r.state_before,
                   r.answer,
                   r.derived,
-                  deferred_row};
+                  deferred_row,
+                  {}};
   write_cells(0, shown, after, [&](std::string_view column, const cell& value) {
     // A row without input of a lease that is not known (or about the store) still names its lease.
     out(column, column == "lease_id" ? cell{r.key.lease.value} : value);

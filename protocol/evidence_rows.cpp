@@ -3,6 +3,7 @@
 // the masked ones in the order of their bits: a field at its default costs nothing.
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 
 #include "leasehold/protocol/evidence.hpp"
@@ -44,7 +45,8 @@ enum field : std::uint32_t {
   force_ = 1U << 27U,
   unknown_outcome_ = 1U << 28U,
   rule_version_ = 1U << 29U,
-  all_fields_ = (1U << 30U) - 1U,
+  floor_ = 1U << 30U,
+  all_fields_ = (1U << 31U) - 1U,
 };
 
 /// The version that a row has which names none. It belongs to the format and never changes.
@@ -68,6 +70,7 @@ struct row_view {
   const verdict& answer;
   std::int64_t rule_version;
   std::string_view attachment;
+  generation floor;
 };
 
 constexpr std::int64_t between(std::int64_t from, std::int64_t to) noexcept {
@@ -147,7 +150,7 @@ std::uint32_t mask_of(const row_view& r, bool packed_holder) noexcept {
   mask |= r.prev_is_before ? prev_is_before_ : when(r.prev_row.value != 0, prev_row_);
   mask |= when(r.policy.value != 0, policy_) | when(r.derived, derived_);
   mask |= when(r.answer.flags != row_flags{}, flags_) | when(r.fired_at.ms != 0, fired_at_);
-  mask |= when(!r.attachment.empty(), attachment_);
+  mask |= when(!r.attachment.empty(), attachment_) | when(r.floor.value != 0, floor_);
   mask |= when(r.rule_version != unnamed_rule_version, rule_version_);
   return mask;
 }
@@ -202,6 +205,7 @@ void put_body(std::string& out, const row_view& r) {
   if ((mask & fired_at_) != 0) put_signed(out, between(r.at.ms, r.fired_at.ms));
   if ((mask & ingress_at_) != 0) put_signed(out, between(r.at.ms, r.ingress_at.ms));
   if ((mask & rule_version_) != 0) put_signed(out, r.rule_version);
+  if ((mask & floor_) != 0) put_signed(out, r.floor.value);
   if ((mask & has_input_) != 0) put_input(out, r, mask, bits);
   if ((mask & attachment_) != 0) put_text(out, r.attachment);
 }
@@ -301,6 +305,7 @@ std::optional<stored_row> decode_row(std::string_view body, row_number number) {
   if ((mask & ingress_as_at_) != 0) r.ingress_at = r.at;
   if ((mask & ingress_at_) != 0) r.ingress_at.ms = onward(r.at.ms, in.get_signed());
   r.rule_version = (mask & rule_version_) != 0 ? in.get_signed() : unnamed_rule_version;
+  if ((mask & floor_) != 0) r.floor.value = in.get_signed();
   r.derived = (mask & derived_) != 0;
   r.has_input = (mask & has_input_) != 0;
   if (r.has_input) get_input(in, mask, r);
@@ -340,7 +345,7 @@ void row_group::on_row(const row& what, const record& after) {
   put_framed(bytes_, {key_, policy_, before_is_mine_, last_row_, what.at,
                       what.input != nullptr ? ingress_ : instant{}, timed ? fired_at_ : instant{},
                       what.kind, what.input, what.derived, what.state_before, what.answer,
-                      rule_version, attachment_});
+                      rule_version, attachment_, what.floor});
   ++count_;
   // The rows of a lease are linked from the one on that made it known.
   before_is_mine_ = after.known();
@@ -363,7 +368,8 @@ void row_group::count(const counted_frames& what, instant at, const record& r) {
                       r.state,
                       {what.decision, what.reason, {}, {}},
                       rule_version,
-                      counted});
+                      counted,
+                      {}});
   ++count_;
   before_is_mine_ = r.known();
   last_row_ = {};
@@ -387,7 +393,7 @@ std::string encode_row(const stored_row& r) {
   std::string bytes;
   put_framed(bytes, {r.key, r.policy, false, r.prev_row, r.at, r.ingress_at, r.fired_at,
                      r.input.kind, r.has_input ? &r.input : nullptr, r.derived, r.state_before,
-                     r.answer, r.rule_version, r.attachment});
+                     r.answer, r.rule_version, r.attachment, r.floor});
   return bytes;
 }
 
@@ -408,6 +414,68 @@ std::string encode_clock_anchored_row(std::string_view basis, instant at) {
   r.answer = {decision::applied, reason::clock_anchored, {}, {}};
   r.attachment = basis;
   return encode_row(r);
+}
+
+std::string encode_forget_row(const lease_key& key, row_number last_row, const record& r,
+                              instant at) {
+  stored_row forgotten;
+  forgotten.key = key;
+  forgotten.prev_row = last_row;
+  forgotten.at = at;
+  forgotten.input.kind = event_kind::forget;
+  forgotten.state_before = r.state;
+  forgotten.answer = {decision::applied, reason::forgotten, {}, {}};
+  return encode_row(forgotten);
+}
+
+namespace {
+
+constexpr std::string_view grants_from_key = "grants_from=";
+
+stored_row restore_row(instant grants_from, instant at) {
+  stored_row r;
+  r.at = at;
+  r.input.kind = event_kind::restore;
+  r.answer = {decision::applied, reason::backup_restored, {}, {}};
+  r.attachment = std::string(grants_from_key) + std::to_string(grants_from.ms);
+  return r;
+}
+
+}  // namespace
+
+std::string encode_restore_row(instant grants_from, instant at) {
+  return encode_row(restore_row(grants_from, at));
+}
+
+std::string encode_restored_lease_row(const lease_key& key, policy_id policy, row_number last_row,
+                                      lease_state state, instant grants_from, instant at) {
+  stored_row r = restore_row(grants_from, at);
+  r.key = key;
+  r.policy = policy;
+  r.prev_row = last_row;
+  r.state_before = state;
+  return encode_row(r);
+}
+
+std::optional<instant> grants_from_of(std::string_view attachment) {
+  if (!attachment.starts_with(grants_from_key)) return std::nullopt;
+  attachment.remove_prefix(grants_from_key.size());
+  instant found;
+  const char* end = attachment.data() + attachment.size();
+  const auto read = std::from_chars(attachment.data(), end, found.ms);
+  if (read.ec != std::errc{} || read.ptr != end || found.ms < 0) return std::nullopt;
+  return found;
+}
+
+void count_reason(reason_counts& counts, reason why, std::int64_t number) {
+  const auto place = std::lower_bound(
+      counts.begin(), counts.end(), why,
+      [](const reason_count& each, reason wanted) { return each.reason < wanted; });
+  if (place != counts.end() && place->reason == why) {
+    place->number += number;
+  } else {
+    counts.insert(place, {why, number});
+  }
 }
 
 decoded_rows decode_rows(std::string_view bytes, row_number first) {

@@ -1,33 +1,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "fold_mismatch.hpp"
 #include "leasehold/protocol/evidence.hpp"
-#include "leasehold/protocol/record_image.hpp"
 
 namespace leasehold::protocol {
 
 namespace {
 
-/// Rows that are about the store or that end a lease's history, and follow from no rule.
+/// Rows that are about the store or that begin or end a lease's history, and follow from no rule.
 bool is_store_row(event_kind kind) noexcept { return kind >= event_kind::clock_anchored; }
-
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
-
-fold::mismatch differs(const stored_row& r, std::string_view column, std::string_view stored,
-                       std::string_view wanted) {
-  return {r.row, std::string(column),
-          "the log says " + quoted(stored) + ", from the inputs follows " + quoted(wanted)};
-}
-
-fold::mismatch differs(const stored_row& r, std::string_view column, std::int64_t stored,
-                       std::int64_t wanted) {
-  return differs(r, column, std::to_string(stored), std::to_string(wanted));
-}
-
-fold::mismatch differs(const stored_row& r, std::string_view column, bool stored, bool wanted) {
-  return differs(r, column, stored ? std::string_view("true") : "false",
-                 wanted ? std::string_view("true") : "false");
-}
 
 /// The resolve that follows a conflict is not asked for: without it the stored grant record did not
 /// confirm the holder, and the lease stays frozen (protocol.md 7a). It is the last row of its
@@ -48,8 +30,8 @@ class fold::collector final : public row_sink {
   void on_row(const row& what, const record& after) override {
     const bool has_input = what.input != nullptr;
     rows.push_back({what.kind, what.at, what.answer, what.state_before, what.deferred_row,
-                    what.derived, has_input, has_input && what.derived ? *what.input : event{},
-                    after});
+                    what.derived, has_input, what.floor,
+                    has_input && what.derived ? *what.input : event{}, after});
   }
   expected_rows rows;
 };
@@ -79,6 +61,11 @@ std::vector<fold::mismatch> fold::missing_rows() const {
                            " the rules ask for " + described(due.front().kind, due.front().at) +
                            ", which the log does not have"});
   }
+  for (const auto& [key, newest] : headless_) {
+    missing.push_back({newest, "event",
+                       "the first rows of lease " + quoted(key.lease.value) +
+                           " were cut, and no base row stands for them"});
+  }
   return missing;
 }
 
@@ -90,52 +77,10 @@ std::optional<fold::mismatch> fold::feed(const stored_row& r) {
     if (r.row.value != 0 && r.row <= found->second.last_row) return std::nullopt;
     return feed_lease_row(r, found->second);
   }
+  if (is_headless(r)) return feed_headless(r);
   lease_image unknown;
   auto fault = feed_lease_row(r, unknown);
   if (unknown.state.known()) leases_.emplace(r.key, std::move(unknown));
-  return fault;
-}
-
-std::optional<fold::mismatch> fold::feed_store_row(const stored_row& r) {
-  if (r.input.kind == event_kind::base) return feed_base(r);
-  if (r.input.kind == event_kind::counted) return feed_counted(r);
-  if (r.input.kind == event_kind::forget) leases_.erase(r.key);
-  if (r.input.kind != event_kind::policy) return std::nullopt;
-  const auto chosen = policy_from_text(r.attachment);
-  if (!chosen) return mismatch{r.row, "attachment", "the policy cannot be read"};
-  learn(r.policy, *chosen);
-  const policy_id id = id_of(*chosen);
-  if (id != r.policy) return differs(r, "policy", to_text(r.policy), to_text(id));
-  return std::nullopt;
-}
-
-std::optional<fold::mismatch> fold::feed_counted(const stored_row& r) {
-  const auto found = leases_.find(r.key);
-  if (found == leases_.end()) return std::nullopt;
-  auto& image = found->second;
-  if (r.row.value != 0 && r.row <= image.last_row) return std::nullopt;
-  const auto before = std::exchange(image.last_row, r.row);
-  if (r.prev_row != before) return differs(r, "prev_row", r.prev_row.value, before.value);
-  if (r.state_before != image.state.state) {
-    return differs(r, "state_before", word(r.state_before), word(image.state.state));
-  }
-  return std::nullopt;
-}
-
-std::optional<fold::mismatch> fold::feed_base(const stored_row& r) {
-  auto image = decode_image(r.attachment);
-  if (!image) return mismatch{r.row, "attachment", "the record of the base row cannot be read"};
-  const auto found = leases_.find(r.key);
-  std::optional<mismatch> fault;
-  if (found != leases_.end()) {
-    if (r.row <= found->second.last_row) return std::nullopt;
-    const std::string_view field = first_difference(found->second.state, image->state);
-    if (!field.empty()) {
-      fault = mismatch{r.row, std::string(field), "the base row's record is not the fold's"};
-    }
-  }
-  image->last_row = r.row;
-  leases_[r.key] = std::move(*image);
   return fault;
 }
 
@@ -149,6 +94,7 @@ std::optional<fold::mismatch> fold::feed_lease_row(const stored_row& r, lease_im
     fault = differs(r, "lease_id", r.input.lease.value, r.key.lease.value);
   } else {
     fault = find_policy_fault(r, image);
+    if (!fault) fault = find_floor_fault(r, image);
   }
   expected_rows due;
   if (!expected_.empty()) {
@@ -160,6 +106,19 @@ std::optional<fold::mismatch> fold::feed_lease_row(const stored_row& r, lease_im
   auto judged = judge(r, image, due);
   if (!due.empty()) expected_.emplace(r.key, std::move(due));
   return fault ? fault : judged;
+}
+
+std::optional<fold::mismatch> fold::find_floor_fault(const stored_row& r,
+                                                     const lease_image& image) const {
+  const bool grants = r.input.kind == event_kind::offer || r.input.kind == event_kind::acquire;
+  if (!floors_known_ || !grants) return std::nullopt;
+  generation least = image.floor;
+  if (!image.state.known()) {
+    const auto forgotten = forgotten_.find(r.key);
+    if (forgotten != forgotten_.end()) least = forgotten->second;
+  }
+  if (std::max(image.state.gen, r.floor) >= least) return std::nullopt;
+  return differs(r, "floor", r.floor.value, least.value);
 }
 
 std::optional<fold::mismatch> fold::find_policy_fault(const stored_row& r,
@@ -205,7 +164,7 @@ fold::expected_rows fold::run_rules(const stored_row& r, lease_image& image) con
   if (chosen == nullptr) chosen = &defaults;
   collector sink;
   if (r.has_input) {
-    if (!r.derived) step(image.state, *chosen, r.input, r.at, sink);
+    if (!r.derived) step(image.state, *chosen, r.input, r.at, sink, r.floor);
   } else if (r.input.kind == event_kind::recover) {
     recover_grace(image.state, *chosen, r.at, sink);
   } else if (r.input.kind == event_kind::expire || r.input.kind == event_kind::reconcile_close) {
@@ -255,6 +214,10 @@ void fold::keep(const stored_row& r, lease_image& image, const expected_row& tak
   image.state = taken.after;
   if (!image.state.known()) return;
   image.last_row = r.row;
+  image.last_at = r.at;
+  if (!was_known) image.base_row = r.row;
+  count_reason(image.counts, taken.answer.reason);
+  note_floor(r.key, image);
   if (!was_known || (r.input.kind == event_kind::acquire && r.has_input)) image.policy = r.policy;
   if (r.input.kind == event_kind::submit && taken.answer.decision == decision::accepted) {
     image.body = r.attachment;
@@ -298,6 +261,7 @@ std::optional<fold::mismatch> fold::find_difference(const stored_row& r,
     return differs(r, "ownership_conflict", a.ownership_conflict, b.ownership_conflict);
   }
   if (r.derived != wanted.derived) return differs(r, "derived", r.derived, wanted.derived);
+  if (r.floor != wanted.floor) return differs(r, "floor", r.floor.value, wanted.floor.value);
   return wanted.derived && wanted.has_input ? find_input_difference(r, wanted.input) : std::nullopt;
 }
 

@@ -64,6 +64,8 @@ std::optional<policy> policy_from_text(std::string_view text) {
   return chosen;
 }
 
+std::uint64_t hash_of(std::string_view bytes) noexcept { return mixed(bytes); }
+
 policy_id id_of(const policy& chosen) {
   // 0 means "no policy", so the one text in 2^64 that would give it is moved aside.
   const std::uint64_t bits = mixed(canonical_text(chosen));

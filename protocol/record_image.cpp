@@ -20,6 +20,7 @@ class image_writer {
   void operator()(generation value) { put_signed(out_, value.value); }
   void operator()(sequence value) { put_signed(out_, value.value); }
   void operator()(row_number value) { put_signed(out_, value.value); }
+  void operator()(reason value) { put_unsigned(out_, static_cast<std::uint64_t>(value)); }
   void operator()(std::string_view value) { put_text(out_, value); }
   template <class Tag>
   void operator()(const text_id<Tag>& value) {
@@ -62,6 +63,10 @@ class image_reader {
   void operator()(generation& value) { value.value = in_.get_signed(); }
   void operator()(sequence& value) { value.value = in_.get_signed(); }
   void operator()(row_number& value) { value.value = in_.get_signed(); }
+  void operator()(reason& value) {
+    value = in_.get_enum(static_cast<reason>(0xffffU));
+    if (value != reason::none && find_reason(value) == nullptr) in_.fail();
+  }
   void operator()(std::string& value) { value = in_.get_text(); }
   template <class Tag>
   void operator()(text_id<Tag>& value) {
@@ -112,6 +117,8 @@ void visit(Field& field, T& part) {
   } else if constexpr (std::is_same_v<plain, remembered_request>) {
     field(part.id), field(part.kind), field(part.gen), field(part.from), field(part.ending);
     field(part.unknown_outcome), field(part.detail), field(part.force), field(part.answered);
+  } else if constexpr (std::is_same_v<plain, reason_count>) {
+    field(part.reason), field(part.number);
   } else {
     static_assert(std::is_same_v<plain, reported_result>);
     field(part.ending), field(part.detail);
@@ -141,6 +148,9 @@ std::string encode_image(const fold::lease_image& image) {
   put_unsigned(bytes, image.policy.value);
   field(image.last_row);
   field(std::string_view(image.body));
+  field(image.last_at);
+  field(image.base_row);
+  field(image.counts);
   return bytes;
 }
 
@@ -153,8 +163,43 @@ std::optional<fold::lease_image> decode_image(std::string_view bytes) {
   image.policy.value = field.get_unsigned();
   field(image.last_row);
   field(image.body);
+  field(image.last_at);
+  field(image.base_row);
+  field(image.counts);
   if (!field.finished()) return std::nullopt;
   return image;
+}
+
+std::string encode_base(const history_base& what) {
+  std::string bytes;
+  put_text(bytes, canonical_text(what.chosen));
+  put_text(bytes, encode_image(what.image));
+  const std::uint64_t hash = hash_of(bytes);
+  put_unsigned(bytes, hash);
+  return bytes;
+}
+
+std::optional<history_base> decode_base(std::string_view bytes) {
+  packed_reader in(bytes);
+  const auto chosen = policy_from_text(in.get_text());
+  auto image = decode_image(in.get_text());
+  const std::string_view hashed = bytes.substr(0, bytes.size() - in.left());
+  const std::uint64_t hash = in.get_unsigned();
+  if (!in.finished() || !chosen || !image || hash != hash_of(hashed)) return std::nullopt;
+  return history_base{*chosen, std::move(*image)};
+}
+
+std::string encode_base_row(const lease_key& key, const history_base& what, instant at) {
+  stored_row r;
+  r.key = key;
+  r.prev_row = what.image.last_row;
+  r.policy = what.image.policy;
+  r.at = at;
+  r.input.kind = event_kind::base;
+  r.state_before = what.image.state.state;
+  r.answer = {decision::applied, reason::history_based, {}, {}};
+  r.attachment = encode_base(what);
+  return encode_row(r);
 }
 
 std::string_view first_difference(const record& a, const record& b) {

@@ -22,7 +22,7 @@ void derive(scene& s, const event& what, bool follows) {
   const auto before = s.lease.state;
   const auto answer = parts::decide_derived(s.lease, s.chosen, what, s.now);
   apply(s.lease, s.chosen, what, answer, s.now);
-  s.rows.on_row({s.now, what.kind, origin::coordinator, nullptr, before, answer, follows, {}},
+  s.rows.on_row({s.now, what.kind, origin::coordinator, nullptr, before, answer, follows, {}, {}},
                 s.lease);
 }
 
@@ -55,12 +55,19 @@ lease_state state_before(const record& r, const event& what, const verdict& answ
   return answer.decision == decision::rejected ? lease_state::none : lease_state::vacant;
 }
 
+/// The floor is evidence where a grant was judged by it.
+generation floor_of(const scene& s, const event& what) {
+  const bool grants = what.kind == event_kind::offer || what.kind == event_kind::acquire;
+  return grants && s.floor > s.lease.gen ? s.floor : generation{};
+}
+
 void judge(scene& s, const event& what, const deferred_frame* deferred) {
   const auto answer = decide(s.lease, s.chosen, what, s.now, s.floor);
   const auto before = state_before(s.lease, what, answer);
+  const auto floor = floor_of(s, what);
   apply(s.lease, s.chosen, what, answer, s.now, s.floor);
   s.rows.on_row({s.now, what.kind, origin_of(what.kind), &what, before, answer, deferred != nullptr,
-                 deferred == nullptr ? row_number{} : deferred->row},
+                 deferred == nullptr ? row_number{} : deferred->row, floor},
                 s.lease);
 
   if (answer.rule == rule_id::ack_offered) derive(s, own_event(event_kind::activate), true);

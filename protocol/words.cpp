@@ -12,7 +12,7 @@ namespace {
 template <class Value, std::size_t Count>
 using vocabulary = std::array<std::pair<Value, std::string_view>, Count>;
 
-constexpr vocabulary<event_kind, 26> event_words{{
+constexpr vocabulary<event_kind, 27> event_words{{
     {event_kind::ack, "ack"},
     {event_kind::decline, "decline"},
     {event_kind::renew, "renew"},
@@ -39,6 +39,7 @@ constexpr vocabulary<event_kind, 26> event_words{{
     {event_kind::forget, "forget"},
     {event_kind::base, "base"},
     {event_kind::counted, "counted"},
+    {event_kind::restore, "restore"},
 }};
 
 /// Who causes what is neither a worker's frame nor the coordinator's own.

@@ -29,25 +29,31 @@ std::optional<protocol::policy> chosen_by(const protocol::fold& fold, const stor
   return known == nullptr ? std::nullopt : std::optional(*known);
 }
 
+/// The newest row of the lease that was cut from the log, given the rows that are left of it; 0
+/// when its first row is there. `newest`: where the reading began.
+row_number cut_before(const std::vector<stored_row>& rows, row_number newest) {
+  return rows.empty() ? newest : rows.front().prev_row;
+}
+
+/// A row of a lease whose first rows were cut and whose base row comes later: the record after it
+/// is not known. The row that forgets a lease ends it instead.
+bool is_before_base(const stored_row& r) {
+  return r.prev_row.value != 0 && r.input.kind != protocol::event_kind::forget;
+}
+
 bool is_about_a_lease(const stored_row& r) { return !r.key.lease.empty(); }
 
 }  // namespace
 
-std::optional<protocol::policy> policy_book::find(protocol::policy_id id, row_number newest) {
+std::optional<protocol::policy> policy_book::find(protocol::policy_id id) {
   const std::lock_guard lock(mutex_);
-  while (!known_.contains(id) && looked_at_ < newest) {
-    auto read = store_->rows_from({looked_at_.value + 1}, 1000);
-    const auto* rows = std::get_if<std::vector<stored_row>>(&read);
-    if (rows == nullptr || rows->empty()) break;
-    for (const stored_row& r : *rows) {
-      if (r.input.kind != protocol::event_kind::policy) continue;
-      if (auto chosen = protocol::policy_from_text(r.attachment)) known_[r.policy] = *chosen;
-    }
-    looked_at_ = rows->back().row;
-  }
-  const auto found = known_.find(id);
-  if (found == known_.end()) return std::nullopt;
-  return found->second;
+  const auto known = known_.find(id);
+  if (known != known_.end()) return known->second;
+  auto read = store_->find_policy(id);
+  const auto* found = std::get_if<std::optional<protocol::policy>>(&read);
+  if (found == nullptr || !*found) return std::nullopt;
+  known_.emplace(id, **found);
+  return *found;
 }
 
 actors::store_result<std::vector<shown_row>> evidence_cursor::read(std::size_t most_read,
@@ -64,7 +70,9 @@ actors::store_result<std::vector<shown_row>> evidence_cursor::read(std::size_t m
     shown_row shown;
     if (is_about_a_lease(r)) {
       if (auto fault = feed(r)) return *fault;
-      if (const auto* image = fold_.find(r.key)) shown.after = image->state;
+      const auto* image = fold_.find(r.key);
+      if (image != nullptr) shown.after = image->state;
+      if (image == nullptr && is_before_base(r)) continue;
       shown.deferred_row = fold_.deferred_row();
       shown.chosen = chosen_by(fold_, r);
     }
@@ -75,13 +83,10 @@ actors::store_result<std::vector<shown_row>> evidence_cursor::read(std::size_t m
 }
 
 std::optional<store_error> evidence_cursor::feed(const stored_row& r) {
-  const auto learn = [&](const stored_row& of) {
-    if (of.policy.value == 0 || fold_.policy_of(of.policy) != nullptr) return;
-    if (const auto chosen = policies_->find(of.policy, of.row)) fold_.learn(of.policy, *chosen);
-  };
   if (fold_.find(r.key) == nullptr && r.prev_row.value > 0) {
     auto chain = read_chain(*store_, r.key, r.prev_row, evidence_reader::most_rows_of_a_lease);
     if (auto* fault = std::get_if<store_error>(&chain)) return *fault;
+    fold_.begin_after(cut_before(std::get<std::vector<stored_row>>(chain), r.prev_row));
     for (const stored_row& before : std::get<std::vector<stored_row>>(chain)) {
       learn(before);
       fold_.feed(before);
@@ -90,6 +95,11 @@ std::optional<store_error> evidence_cursor::feed(const stored_row& r) {
   learn(r);
   fold_.feed(r);
   return std::nullopt;
+}
+
+void evidence_cursor::learn(const stored_row& r) {
+  if (r.policy.value == 0 || fold_.policy_of(r.policy) != nullptr) return;
+  if (const auto chosen = policies_->find(r.policy)) fold_.learn(r.policy, *chosen);
 }
 
 std::string evidence_cursor::queue_of(const protocol::lease_key& key) const {
@@ -111,12 +121,14 @@ actors::store_result<lease_history> evidence_reader::of_lease(const protocol::le
   out.complete = rows.size() <= most_rows_of_a_lease;
   if (!out.complete) return out;
   protocol::fold fold;
+  fold.begin_after(cut_before(rows, newest));
   for (stored_row& r : rows) {
     if (r.policy.value != 0 && fold.policy_of(r.policy) == nullptr) {
-      if (const auto chosen = policies_->find(r.policy, r.row)) fold.learn(r.policy, *chosen);
+      if (const auto chosen = policies_->find(r.policy)) fold.learn(r.policy, *chosen);
     }
     fold.feed(r);
     const auto* image = fold.find(r.key);
+    if (image == nullptr && is_before_base(r)) continue;
     auto after = image != nullptr ? image->state : protocol::record{};
     const auto chosen = chosen_by(fold, r);
     out.rows.push_back({std::move(r), std::move(after), fold.deferred_row(), chosen});

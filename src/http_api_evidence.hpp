@@ -23,20 +23,18 @@ struct shown_row {
   std::optional<protocol::policy> chosen;  ///< of a submit row: its policy
 };
 
-/// The policies of a store by id. They stand in rows of their own, so one that is not known yet is
-/// looked for in the rows that nobody has looked at. Any thread.
+/// The policies of a store by id, read once each. Any thread.
 class policy_book {
  public:
   explicit policy_book(std::shared_ptr<actors::store> from) : store_(std::move(from)) {}
 
-  /// Nothing when no row up to `newest` makes the policy known.
-  std::optional<protocol::policy> find(protocol::policy_id id, protocol::row_number newest);
+  /// Nothing when the store does not know the policy.
+  std::optional<protocol::policy> find(protocol::policy_id id);
 
  private:
   std::shared_ptr<actors::store> store_;
   std::mutex mutex_;
   std::map<protocol::policy_id, protocol::policy> known_;
-  protocol::row_number looked_at_;
 };
 
 /// Goes through the rows of one tenant in order. One thread at a time.
@@ -65,6 +63,7 @@ class evidence_cursor {
   static constexpr std::size_t most_leases = 100'000;
 
   std::optional<actors::store_error> feed(const protocol::stored_row& r);
+  void learn(const protocol::stored_row& r);
 
   std::shared_ptr<actors::store> store_;
   std::shared_ptr<policy_book> policies_;
@@ -73,7 +72,7 @@ class evidence_cursor {
   protocol::fold fold_;
 };
 
-/// All rows of one lease, oldest first, up to its row `newest`.
+/// All rows of one lease that the log has from its base on, oldest first, up to its row `newest`.
 struct lease_history {
   std::vector<shown_row> rows;
   bool complete = true;  ///< false: there are more than may be shown at once

@@ -15,9 +15,9 @@
 namespace leasehold::storage {
 
 /// Appends one row as one line: the columns of protocol.md 6 in their order, then `force`,
-/// `session_epoch`, `derived` and `attachment`. Of a submit row that is the job as it was
+/// `session_epoch`, `derived`, `floor` and `attachment`. Of a submit row that is the job as it was
 /// submitted, with the size and SHA-256 of its payload in the payload's place, and `chosen`, its
-/// policy.
+/// policy; of a base row the lease as a whole.
 void append_evidence_line(std::string& out, const protocol::stored_row& r,
                           const protocol::record& after, protocol::row_number deferred_row,
                           const protocol::policy* chosen);

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <boost/algorithm/hex.hpp>
 #include <boost/json.hpp>
 #include <limits>
 
+#include "leasehold/protocol/record_image.hpp"
 #include "src/store/evidence_json.hpp"
 
 namespace leasehold::storage {
@@ -142,8 +144,26 @@ stored_row read_row(fields& from) {
   r.answer.flags = {from.truth("stale_generation"), from.truth("late_progress"),
                     from.truth("lease_expired"), from.truth("ownership_conflict")};
   r.rule_version = from.number("rule_version");
+  r.floor.value = from.number("floor");
   if (r.has_input) read_input(from, r);
   return r;
+}
+
+void read_base(fields& from, evidence_line& out) {
+  const json::value* hex = out.attachment.if_contains("image");
+  std::string bytes;
+  if (hex != nullptr && hex->is_string() && out.chosen) {
+    try {
+      boost::algorithm::unhex(std::string_view(hex->get_string()), std::back_inserter(bytes));
+    } catch (const boost::algorithm::hex_decode_error&) {
+      bytes.clear();
+    }
+  }
+  auto image = protocol::decode_image(bytes);
+  if (!image || !out.chosen) {
+    return from.complain("attachment", "has no record that can be read");
+  }
+  out.row.attachment = protocol::encode_base({*out.chosen, std::move(*image)});
 }
 
 void read_attachment(const json::object& line, fields& from, evidence_line& out) {
@@ -157,6 +177,14 @@ void read_attachment(const json::object& line, fields& from, evidence_line& out)
     from.complain("attachment", "has a policy that cannot be read");
   if (out.row.input.kind == event_kind::policy && out.chosen) {
     out.row.attachment = protocol::canonical_text(*out.chosen);
+  }
+  if (out.row.input.kind == event_kind::base) read_base(from, out);
+  if (out.row.input.kind == event_kind::restore) {
+    const json::value* grants_from = out.attachment.if_contains("grants_from");
+    if (grants_from == nullptr || !grants_from->is_int64()) {
+      return from.complain("attachment", "does not say from when on grants are made");
+    }
+    out.row.attachment = "grants_from=" + std::to_string(grants_from->get_int64());
   }
 }
 

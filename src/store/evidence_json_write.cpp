@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/hex.hpp>
 #include <boost/json.hpp>
 #include <charconv>
 #include <cstring>
 
 #include "leasehold/actors/job.hpp"
+#include "leasehold/protocol/record_image.hpp"
 #include "src/store/batch_log.hpp"
 #include "src/store/evidence_json.hpp"
 
@@ -91,6 +93,25 @@ json::object counted_json(std::string_view text) {
   return counted;
 }
 
+/// The whole of a lease: what a reader needs to go on without the rows before, without the payload,
+/// and what a person wants to see of it.
+json::object base_json(std::string_view attachment) {
+  auto base = protocol::decode_base(attachment);
+  if (!base) return {{"bytes", attachment.size()}, {"sha256", sha256_hex(attachment)}};
+  json::object counts;
+  for (const auto& each : base->image.counts) counts[protocol::word(each.reason)] = each.number;
+  json::object job;
+  if (const auto spec = actors::decode_job(base->image.body)) job = job_json(*spec);
+  job["policy"] = policy_json(base->chosen);
+  base->image.body.clear();
+  std::string image;
+  boost::algorithm::hex_lower(protocol::encode_image(base->image), std::back_inserter(image));
+  return {{"job", std::move(job)},
+          {"policy", policy_json(base->chosen)},
+          {"counts", std::move(counts)},
+          {"image", std::move(image)}};
+}
+
 json::value attachment_json(const protocol::stored_row& r, const protocol::policy* chosen) {
   if (r.attachment.empty()) return nullptr;
   if (r.input.kind == event_kind::submit) {
@@ -102,6 +123,11 @@ json::value attachment_json(const protocol::stored_row& r, const protocol::polic
   if (r.input.kind == event_kind::policy) {
     const auto read = protocol::policy_from_text(r.attachment);
     return json::object{{"policy", read ? json::value(policy_json(*read)) : json::value()}};
+  }
+  if (r.input.kind == event_kind::base) return base_json(r.attachment);
+  if (r.input.kind == event_kind::restore) {
+    const auto from = protocol::grants_from_of(r.attachment);
+    return json::object{{"grants_from", from ? from->ms : 0}};
   }
   if (r.input.kind == event_kind::clock_anchored) return json::object{{"basis", r.attachment}};
   if (r.input.kind == event_kind::counted) return counted_json(r.attachment);
@@ -137,7 +163,7 @@ json::object policy_json(const protocol::policy& chosen) {
 json::object record_json(const protocol::record& r) {
   json::object out;
   const protocol::row shown{
-      {}, event_kind::recover, protocol::origin::coordinator, nullptr, r.state, {}, false, {}};
+      {}, event_kind::recover, protocol::origin::coordinator, nullptr, r.state, {}, false, {}, {}};
   protocol::write_cells(0, shown, r, [&out](std::string_view column, const cell& value) {
     if (is_record_column(column)) out[column] = json_of(value);
   });
@@ -163,6 +189,7 @@ void append_evidence_line(std::string& out, const protocol::stored_row& r,
   line["force"] = r.input.force;
   line["session_epoch"] = r.input.session_epoch;
   line["derived"] = r.derived;
+  line["floor"] = r.floor.value;
   line["attachment"] = attachment_json(r, chosen);
   out += json::serialize(line);
   out += '\n';

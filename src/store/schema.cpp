@@ -36,6 +36,7 @@ constexpr const char* tables = R"(
     tenant TEXT NOT NULL, lease TEXT NOT NULL, last_row INTEGER NOT NULL,
     check_value INTEGER NOT NULL, image BLOB NOT NULL, PRIMARY KEY (tenant, lease)) WITHOUT ROWID;
   CREATE TABLE policy (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+  CREATE TABLE floor (shard INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 )";
 static_assert(application_id == 1280526404 && schema_version == 1);
 
@@ -75,12 +76,12 @@ std::optional<store_error> create_tables(connection& in, std::int64_t shards) {
   if (auto fault = whole.begin_writing()) return fault;
   if (auto fault = in.execute(tables, "making the tables of")) return fault;
   const std::string id = random_id();
-  const std::string chain = to_hex(genesis_chain(id));
   if (auto fault = put_fact(in, "store_id", std::string_view(id))) return fault;
   if (auto fault = put_fact(in, "shards", shards)) return fault;
-  if (auto fault = put_fact(in, "anchor_row", 0)) return fault;
-  if (auto fault = put_fact(in, "anchor_chain", std::string_view(chain))) return fault;
-  if (auto fault = write_checkpoint_facts(in, {})) return fault;
+  store_facts nothing;
+  nothing.anchor.chain = genesis_chain(id);
+  if (auto fault = write_anchor_facts(in, nothing)) return fault;
+  if (auto fault = write_checkpoint_facts(in, nothing)) return fault;
   return whole.commit();
 }
 
@@ -161,6 +162,33 @@ actors::store_result<connection> open_database(const std::filesystem::path& file
   return opened;
 }
 
+namespace {
+
+std::optional<store_error> read_floors(connection& from, actors::store_state& into) {
+  statement query = from.prepare("SELECT shard, generation FROM floor");
+  if (!query.prepared()) return from.last_error("reading the floors of");
+  int code = query.step();
+  for (; code == SQLITE_ROW; code = query.step()) {
+    const auto shard = static_cast<std::size_t>(query.integer(0));
+    if (shard < into.floors.size()) into.floors[shard].value = query.integer(1);
+  }
+  if (code != SQLITE_DONE) return from.error(code, "reading the floors of");
+  return std::nullopt;
+}
+
+std::optional<store_error> write_floors(connection& to, const actors::store_state& state) {
+  statement put = to.prepare("INSERT OR REPLACE INTO floor (shard, generation) VALUES (?, ?)");
+  for (std::size_t shard = 0; shard < state.floors.size(); ++shard) {
+    if (state.floors[shard].value == 0) continue;
+    const int code =
+        put.bind(1, static_cast<std::int64_t>(shard)).bind(2, state.floors[shard].value).run();
+    if (code != SQLITE_DONE) return to.error(code, "writing a floor to");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 actors::store_result<store_facts> read_facts(connection& from) {
   statement query = from.prepare("SELECT key, value FROM meta");
   if (!query.prepared()) return from.last_error("reading");
@@ -173,6 +201,10 @@ actors::store_result<store_facts> read_facts(connection& from) {
     if (key == "shards") facts.shards = query.integer(1);
     if (key == "anchor_row") facts.anchor.last_row.value = query.integer(1);
     if (key == "checkpoint_row") facts.checkpoint.value = query.integer(1);
+    if (key == "anchor_ms") facts.anchor_time.ms = query.integer(1);
+    if (key == "batches_cut") facts.batches_cut = query.integer(1);
+    if (key == "grants_from_ms") facts.state.grants_from.ms = query.integer(1);
+    if (key == "is_backup") facts.is_backup = query.integer(1) != 0;
     if (key == "record_count") facts.record_count = query.integer(1);
     if (key == "record_sum") facts.record_sum = static_cast<std::uint64_t>(query.integer(1));
     if (key == "anchor_chain") {
@@ -182,6 +214,7 @@ actors::store_result<store_facts> read_facts(connection& from) {
     }
   }
   if (code != SQLITE_DONE) return from.error(code, "reading");
+  if (auto fault = read_floors(from, facts.state)) return *fault;
   if (facts.store_id.size() != 32 || facts.shards < 1 || !chained) {
     return store_error{store_error::kind::corrupt,
                        from.file() +
@@ -194,7 +227,21 @@ actors::store_result<store_facts> read_facts(connection& from) {
 std::optional<store_error> write_checkpoint_facts(connection& to, const store_facts& facts) {
   if (auto fault = put_fact(to, "checkpoint_row", facts.checkpoint.value)) return fault;
   if (auto fault = put_fact(to, "record_count", facts.record_count)) return fault;
+  if (auto fault = put_fact(to, "grants_from_ms", facts.state.grants_from.ms)) return fault;
+  if (auto fault = write_floors(to, facts.state)) return fault;
   return put_fact(to, "record_sum", static_cast<std::int64_t>(facts.record_sum));
+}
+
+std::optional<store_error> write_anchor_facts(connection& to, const store_facts& facts) {
+  const std::string chain = to_hex(facts.anchor.chain);
+  if (auto fault = put_fact(to, "anchor_row", facts.anchor.last_row.value)) return fault;
+  if (auto fault = put_fact(to, "anchor_chain", std::string_view(chain))) return fault;
+  if (auto fault = put_fact(to, "anchor_ms", facts.anchor_time.ms)) return fault;
+  return put_fact(to, "batches_cut", facts.batches_cut);
+}
+
+std::optional<store_error> write_backup_mark(connection& to, bool is_backup) {
+  return put_fact(to, "is_backup", std::int64_t{is_backup ? 1 : 0});
 }
 
 actors::store_result<actors::log_head> read_head(connection& from, const store_facts& facts) {

@@ -22,6 +22,11 @@ struct store_facts {
   protocol::row_number checkpoint;  ///< records are as of this row
   std::int64_t record_count = 0;
   std::uint64_t record_sum = 0;  ///< of the check values of all records, modulo 2^64
+  actors::store_state state;     ///< as of the checkpoint
+  /// What was cut from the front of the log: when its last batch was written, and how much it was.
+  protocol::instant anchor_time;
+  std::int64_t batches_cut = 0;
+  bool is_backup = false;  ///< made by backup_store and not yet served
 };
 
 /// Refuses a file that is not a store, or one of a newer version; a missing or empty file is
@@ -36,6 +41,10 @@ actors::store_result<connection> open_database(const std::filesystem::path& file
 
 actors::store_result<store_facts> read_facts(connection& from);
 std::optional<actors::store_error> write_checkpoint_facts(connection& to, const store_facts& facts);
+/// Where the log begins.
+std::optional<actors::store_error> write_anchor_facts(connection& to, const store_facts& facts);
+/// Marks the file as a backup, or as a store again.
+std::optional<actors::store_error> write_backup_mark(connection& to, bool is_backup);
 
 /// The newest piece of the log; the anchor when there is none.
 actors::store_result<actors::log_head> read_head(connection& from, const store_facts& facts);

@@ -62,6 +62,15 @@ actors::store_result<std::optional<stored_batch>> sqlite_reader::batch_holding(r
   return found;
 }
 
+actors::store_result<std::optional<stored_batch>> sqlite_reader::front_after(row_number row) {
+  const int code = batches_from_.bind(1, row.value).bind(2, 1).step();
+  std::optional<stored_batch> found;
+  if (code == SQLITE_ROW) found = batch_at(batches_from_);
+  batches_from_.reset();
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.error(code, "reading a batch of");
+  return found;
+}
+
 actors::store_result<std::optional<stored_batch>> sqlite_reader::batch_before(row_number row) {
   const int code = find_batch_.bind(1, row.value - 1).step();
   std::optional<stored_batch> found;
@@ -99,7 +108,12 @@ actors::store_result<std::vector<stored_row>> sqlite_reader::rows_from(row_numbe
                                        : rows.back().row.value + 1};
     auto holding = batch_holding(next);
     if (auto* fault = std::get_if<store_error>(&holding)) return *fault;
-    const auto& piece = std::get<std::optional<stored_batch>>(holding);
+    auto& piece = std::get<std::optional<stored_batch>>(holding);
+    if (!piece && rows.empty()) {
+      auto front = front_after(next);
+      if (auto* fault = std::get_if<store_error>(&front)) return *fault;
+      piece = std::move(std::get<std::optional<stored_batch>>(front));
+    }
     if (!piece) break;
     auto decoded = protocol::decode_rows(piece->rows, piece->first_row);
     if (decoded.broken) return broken(*decoded.broken);
@@ -136,6 +150,57 @@ actors::store_result<std::vector<stored_row>> sqlite_reader::rows_of_lease(
     rows.push_back(std::move(*r));
   }
   return rows;
+}
+
+actors::store_result<std::optional<sqlite_reader::written>> sqlite_reader::written_at(
+    statement& query, row_number row) const {
+  const int code = query.bind(1, row.value).step();
+  std::optional<written> found;
+  if (code == SQLITE_ROW) found = {{query.integer(0)}, {query.integer(1)}};
+  query.reset();
+  if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.error(code, "reading a batch of");
+  return found;
+}
+
+actors::store_result<row_number> sqlite_reader::row_before(protocol::instant at) {
+  transaction view(db_);
+  if (auto fault = view.begin_reading()) return *fault;
+  statement query = db_.prepare(
+      "SELECT last_row, coordinator_ms FROM batch WHERE first_row <= ? "
+      "ORDER BY first_row DESC LIMIT 1");
+  // Batches are written in the order of their times, so the last one before `at` is found by
+  // halving: there is no index of times.
+  row_number found;
+  row_number low;
+  row_number high{protocol::max_number};
+  auto newest = written_at(query, high);
+  if (auto* fault = std::get_if<store_error>(&newest)) return *fault;
+  if (!std::get<std::optional<written>>(newest)) return found;
+  high = std::get<std::optional<written>>(newest)->last_row;
+  while (low < high) {
+    const row_number middle{low.value + (high.value - low.value + 1) / 2};
+    auto read = written_at(query, middle);
+    if (auto* fault = std::get_if<store_error>(&read)) return *fault;
+    const auto& piece = std::get<std::optional<written>>(read);
+    if (piece && piece->at < at) {
+      found = piece->last_row;
+      low = std::max(middle, piece->last_row);
+    } else if (piece) {
+      high = {middle.value - 1};
+    } else {
+      low = middle;  // the log begins behind it
+    }
+  }
+  return found;
+}
+
+actors::store_result<std::optional<protocol::policy>> sqlite_reader::find_policy(
+    protocol::policy_id id) {
+  statement query = db_.prepare("SELECT text FROM policy WHERE id = ?");
+  const int code = query.bind(1, static_cast<std::int64_t>(id.value)).step();
+  if (code == SQLITE_DONE) return std::optional<protocol::policy>{};
+  if (code != SQLITE_ROW) return db_.error(code, "reading a policy of");
+  return protocol::policy_from_text(query.bytes(0));
 }
 
 std::optional<store_error> sqlite_reader::each_record(

@@ -36,12 +36,17 @@ class sqlite_reader {
   actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
       const protocol::lease_key& key, protocol::row_number newest, std::size_t limit,
       protocol::row_number after = {});
+  /// Begins with the oldest row when `from` was cut.
   actors::store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
                                                                     std::size_t limit);
   actors::store_result<std::vector<actors::stored_batch>> batches_from(protocol::row_number from,
                                                                        std::size_t limit);
   /// The newest batch that ends before `row`; nothing when none does.
   actors::store_result<std::optional<actors::stored_batch>> batch_before(protocol::row_number row);
+
+  /// The last row of the newest batch written before `at`; 0 when none was.
+  actors::store_result<protocol::row_number> row_before(protocol::instant at);
+  actors::store_result<std::optional<protocol::policy>> find_policy(protocol::policy_id id);
 
   /// Every record, ordered by its key.
   std::optional<actors::store_error> each_record(
@@ -52,6 +57,15 @@ class sqlite_reader {
 
  private:
   actors::store_result<std::optional<actors::stored_batch>> batch_holding(protocol::row_number row);
+  /// When the batch that holds `row`, or the newest before it, was written, and its last row.
+  struct written {
+    protocol::row_number last_row;
+    protocol::instant at;
+  };
+  actors::store_result<std::optional<written>> written_at(statement& query,
+                                                          protocol::row_number row) const;
+  /// The oldest batch, when the log begins behind `row`.
+  actors::store_result<std::optional<actors::stored_batch>> front_after(protocol::row_number row);
   [[nodiscard]] actors::store_error broken(protocol::row_number row) const;
 
   connection db_;

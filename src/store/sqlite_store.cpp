@@ -44,15 +44,17 @@ class sqlite_store final : public actors::store {
         writer_(std::move(db), std::move(facts), head) {}
 
   actors::store_result<recovered_head> recover(
+      const std::function<void(const actors::store_state&)>& on_state,
       const std::function<void(actors::checkpoint_entry&&)>& on_record,
       const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
       const std::function<void(stored_batch&&)>& on_batch) override {
     using result = actors::store_result<recovered_head>;
     return readers_.with<result>([&](sqlite_reader& from) -> result {
+      on_state(facts_.state);
       if (auto fault = read_policies(from, on_policy)) return *fault;
       if (auto fault = read_records(from, on_record)) return *fault;
-      recovered_head out{head_at_start_, facts_.checkpoint, std::nullopt, facts_.store_id,
-                         facts_.shards};
+      recovered_head out{head_at_start_,  facts_.checkpoint, std::nullopt,
+                         facts_.store_id, facts_.shards,     facts_.anchor.last_row};
       if (auto fault = read_tail(from, on_batch, out)) return *fault;
       return out;
     });
@@ -73,11 +75,31 @@ class sqlite_store final : public actors::store {
     using result = actors::store_result<actors::stored_grant>;
     // `done` is needed here, too, when the read does not find a place.
     const auto say = std::make_shared<decltype(done)>(std::move(done));
-    const bool taken = grant_reads_.submit([this, key = std::move(key), newest, say] {
+    const bool taken = lookups_.submit([this, key = std::move(key), newest, say] {
       (*say)(readers_.with<result>(
           [&](sqlite_reader& from) { return storage::read_grant(from, key, newest); }));
     });
     if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads of grants wait"});
+  }
+
+  void find_row_before(protocol::instant at,
+                       std::function<void(actors::store_result<row_number>)> done) override {
+    using result = actors::store_result<row_number>;
+    const auto say = std::make_shared<decltype(done)>(std::move(done));
+    const bool taken = lookups_.submit([this, at, say] {
+      (*say)(readers_.with<result>([&](sqlite_reader& from) { return from.row_before(at); }));
+    });
+    if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads wait"});
+  }
+
+  void cut(row_number upto, std::function<void(actors::store_result<row_number>)> done) override {
+    writer_.cut(upto, std::move(done));
+  }
+
+  actors::store_result<std::optional<protocol::policy>> find_policy(
+      protocol::policy_id id) override {
+    using result = actors::store_result<std::optional<protocol::policy>>;
+    return readers_.with<result>([&](sqlite_reader& from) { return from.find_policy(id); });
   }
 
   actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
@@ -195,7 +217,7 @@ class sqlite_store final : public actors::store {
   log_head head_at_start_;
   reader_pool readers_;
   sqlite_writer writer_;
-  read_pool grant_reads_{1};  ///< ends first: what it runs uses the readers
+  read_pool lookups_{1};  ///< ends first: what it runs uses the readers
 };
 
 std::optional<store_error> make_directory(const std::filesystem::path& directory) {
@@ -225,6 +247,12 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
   if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
   auto head = read_head(db, std::get<store_facts>(facts));
   if (auto* fault = std::get_if<store_error>(&head)) return *fault;
+  if (std::get<store_facts>(facts).is_backup && !how.restored_backup) {
+    return store_error{store_error::kind::foreign,
+                       how.directory.string() +
+                           " holds a backup: what was granted after it is unknown. Start with "
+                           "--restored-backup to serve it"};
+  }
   return std::make_unique<sqlite_store>(how.directory, std::move(std::get<directory_lock>(locked)),
                                         std::move(db), std::move(std::get<store_facts>(facts)),
                                         std::get<log_head>(head));

@@ -13,6 +13,9 @@ namespace leasehold::storage {
 struct sqlite_options {
   std::filesystem::path directory;  ///< made when it is missing, for its owner only
   std::int64_t shards = 64;         ///< of a new store; one that exists has its own
+  /// The directory holds a backup that becomes the store: its first commit takes the mark of a
+  /// backup away. Without this a backup is refused.
+  bool restored_backup = false;
   /// How long a commit waits for another process that writes before it is refused as busy.
   std::chrono::milliseconds lock_wait{5000};
 };

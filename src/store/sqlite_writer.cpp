@@ -1,6 +1,7 @@
 #include "src/store/sqlite_writer.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "leasehold/protocol/record_image.hpp"
@@ -11,12 +12,15 @@ namespace leasehold::storage {
 namespace {
 
 using actors::store_error;
+using protocol::row_number;
 using std::chrono::milliseconds;
 
 /// The most that one transaction takes of what waits.
 constexpr std::size_t transaction_bytes = std::size_t{1024} * 1024;
 /// Records per transaction of a checkpoint: a commit waits for no more than these.
 constexpr std::size_t records_at_once = 256;
+/// Batches that one transaction removes from the front of the log.
+constexpr std::int64_t batches_cut_at_once = 64;
 /// After this long a slice goes before the commits that wait, so that it is not starved.
 constexpr milliseconds slice_patience{250};
 constexpr milliseconds busy_stretch{20};
@@ -80,37 +84,35 @@ void sqlite_writer::checkpoint(actors::checkpoint_slice slice, slice_done done) 
   work_.notify_one();
 }
 
+void sqlite_writer::cut(row_number upto, cut_done done) {
+  {
+    const std::lock_guard lock(mutex_);
+    cuts_.push_back({upto, std::move(done), steady::now() + slice_patience});
+  }
+  work_.notify_one();
+}
+
 actors::log_head sqlite_writer::head() const {
   const std::lock_guard lock(mutex_);
   return published_head_;
 }
 
 bool sqlite_writer::wait_for_work(std::unique_lock<std::mutex>& lock) {
-  const auto there = [this] { return stopping_ || !batches_.empty() || !slices_.empty(); };
+  const auto there = [this] {
+    return stopping_ || !batches_.empty() || !slices_.empty() || !cuts_.empty();
+  };
   if (!there()) {
     work_.wait(lock, there);
     busy_since_ = steady::now();
   }
-  return !batches_.empty() || !slices_.empty();
+  return !batches_.empty() || !slices_.empty() || !cuts_.empty();
 }
 
 void sqlite_writer::run() {
   busy_since_ = steady::now();
   std::unique_lock lock(mutex_);
   while (wait_for_work(lock)) {
-    const bool slice_first =
-        !slices_.empty() && (batches_.empty() || steady::now() >= slices_.front().due);
-    if (slice_first) {
-      waiting_slice slice = std::move(slices_.front());
-      slices_.pop_front();
-      lock.unlock();
-      const bool finished = write_slice(slice);
-      lock.lock();
-      if (!finished) {
-        slice.due = steady::now() + slice_patience;
-        slices_.push_front(std::move(slice));
-      }
-    } else {
+    if (!write_one_slice(lock) && !write_one_cut(lock)) {
       auto waiting = take_batches();
       lock.unlock();
       commit_all(waiting);
@@ -122,6 +124,85 @@ void sqlite_writer::run() {
     leave_lock_free();
     lock.lock();
   }
+}
+
+bool sqlite_writer::write_one_slice(std::unique_lock<std::mutex>& lock) {
+  if (slices_.empty() || (!batches_.empty() && steady::now() < slices_.front().due)) return false;
+  waiting_slice slice = std::move(slices_.front());
+  slices_.pop_front();
+  lock.unlock();
+  const bool finished = write_slice(slice);
+  lock.lock();
+  if (!finished) {
+    slice.due = steady::now() + slice_patience;
+    slices_.push_front(std::move(slice));
+  }
+  return true;
+}
+
+bool sqlite_writer::write_one_cut(std::unique_lock<std::mutex>& lock) {
+  if (cuts_.empty() || (!batches_.empty() && steady::now() < cuts_.front().due)) return false;
+  waiting_cut cut = std::move(cuts_.front());
+  cuts_.pop_front();
+  lock.unlock();
+  const bool finished = cut_some(cut);
+  lock.lock();
+  if (!finished) {
+    cut.due = steady::now() + slice_patience;
+    cuts_.push_front(std::move(cut));
+  }
+  return true;
+}
+
+bool sqlite_writer::cut_some(const waiting_cut& what) {
+  if (fatal_) {
+    what.done(*fatal_);
+    return true;
+  }
+  store_facts facts = facts_;
+  auto deleted = delete_batches(std::min(what.upto, facts_.checkpoint), facts);
+  if (auto* fault = std::get_if<store_error>(&deleted)) {
+    if (fault->what == store_error::kind::fatal) fatal_ = *fault;
+    what.done(*fault);
+    return true;
+  }
+  facts_ = facts;
+  if (std::get<std::int64_t>(deleted) == batches_cut_at_once) return false;
+  what.done(facts_.anchor.last_row);
+  return true;
+}
+
+actors::store_result<std::int64_t> sqlite_writer::delete_batches(row_number upto,
+                                                                 store_facts& facts) {
+  transaction part(db_);
+  if (auto fault = part.begin_writing()) return *fault;
+  std::int64_t count = 0;
+  {
+    statement front = db_.prepare(
+        "SELECT last_row, coordinator_ms, chain FROM batch WHERE last_row <= ? "
+        "ORDER BY first_row LIMIT ?");
+    front.bind(1, upto.value).bind(2, batches_cut_at_once);
+    int code = front.step();
+    for (; code == SQLITE_ROW; code = front.step(), ++count) {
+      const std::string_view chain = front.bytes(2);
+      if (chain.size() != facts.anchor.chain.size()) {
+        return store_error{store_error::kind::corrupt,
+                           "the hash of a batch is damaged; the log is not cut behind it"};
+      }
+      facts.anchor.last_row.value = front.integer(0);
+      facts.anchor_time.ms = front.integer(1);
+      std::memcpy(facts.anchor.chain.data(), chain.data(), chain.size());
+    }
+    if (code != SQLITE_DONE) return db_.error(code, "reading the front of the log of");
+  }
+  if (count == 0) return count;
+  facts.batches_cut += count;
+  statement cut = db_.prepare("DELETE FROM batch WHERE first_row <= ?");
+  const int code = cut.bind(1, facts.anchor.last_row.value).run();
+  if (code != SQLITE_DONE) return db_.error(code, "cutting the log of");
+  if (auto fault = write_anchor_facts(db_, facts)) return *fault;
+  if (auto fault = part.commit()) return *fault;
+  return count;
 }
 
 std::vector<sqlite_writer::waiting_batch> sqlite_writer::take_batches() {
@@ -177,8 +258,11 @@ std::optional<store_error> sqlite_writer::write_batches(const std::vector<waitin
     for (const waiting_batch& each : waiting) {
       if ((fault = insert_policies(each.what))) return fault;
     }
+    // With the rows of the restore the file is no backup any more.
+    if (facts_.is_backup && (fault = write_backup_mark(db_, false))) return fault;
     fault = whole.commit();
   }
+  if (!fault) facts_.is_backup = false;
   return fault ? settle_failed_commit(std::move(*fault)) : std::nullopt;
 }
 
@@ -259,6 +343,7 @@ std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
     if (!fault && finishes) {
       fault = forget_records(facts);
       facts.checkpoint = what.upto;
+      facts.state = what.state;
     }
     if (!fault) fault = write_checkpoint_facts(db_, facts);
     if (!fault) fault = part.commit();

@@ -23,6 +23,7 @@ class sqlite_writer {
  public:
   using commit_done = std::function<void(actors::store_result<actors::committed>)>;
   using slice_done = std::function<void(actors::store_result<bool>)>;
+  using cut_done = std::function<void(actors::store_result<protocol::row_number>)>;
 
   /// Starts the thread. `head`: where the log ends.
   sqlite_writer(connection db, store_facts facts, actors::log_head head);
@@ -33,6 +34,7 @@ class sqlite_writer {
 
   void commit(actors::batch what, commit_done done);
   void checkpoint(actors::checkpoint_slice slice, slice_done done);
+  void cut(protocol::row_number upto, cut_done done);
   [[nodiscard]] actors::log_head head() const;
 
  private:
@@ -48,7 +50,17 @@ class sqlite_writer {
     steady::time_point due{};  ///< from then on it goes before commits
   };
 
+  struct waiting_cut {
+    protocol::row_number upto;
+    cut_done done;
+    steady::time_point due{};
+  };
+
   void run();
+  bool write_one_slice(std::unique_lock<std::mutex>& lock);
+  bool write_one_cut(std::unique_lock<std::mutex>& lock);
+  bool cut_some(const waiting_cut& what);
+  actors::store_result<std::int64_t> delete_batches(protocol::row_number upto, store_facts& facts);
   bool wait_for_work(std::unique_lock<std::mutex>& lock);
   std::vector<waiting_batch> take_batches();
   void commit_all(const std::vector<waiting_batch>& waiting);
@@ -86,6 +98,7 @@ class sqlite_writer {
   std::condition_variable work_;
   std::deque<waiting_batch> batches_;
   std::deque<waiting_slice> slices_;
+  std::deque<waiting_cut> cuts_;
   actors::log_head published_head_;
   bool stopping_ = false;
   std::thread thread_;

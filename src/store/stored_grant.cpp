@@ -39,12 +39,11 @@ actors::store_result<std::optional<fold::lease_image>> find_image(sqlite_reader&
 
 std::optional<store_error> learn_policy(sqlite_reader& from, protocol::policy_id id, fold& into) {
   if (id.value == 0 || into.policy_of(id) != nullptr) return std::nullopt;
-  auto& db = from.database();
-  statement query = db.prepare("SELECT text FROM policy WHERE id = ?");
-  const int code = query.bind(1, static_cast<std::int64_t>(id.value)).step();
-  if (code != SQLITE_ROW && code != SQLITE_DONE) return db.error(code, "reading a policy of");
-  if (code == SQLITE_DONE) return std::nullopt;
-  if (const auto chosen = protocol::policy_from_text(query.bytes(0))) into.learn(id, *chosen);
+  const auto found = from.find_policy(id);
+  if (const auto* fault = std::get_if<store_error>(&found)) return *fault;
+  if (const auto& chosen = std::get<std::optional<protocol::policy>>(found)) {
+    into.learn(id, *chosen);
+  }
   return std::nullopt;
 }
 

@@ -72,8 +72,11 @@ class store_verifier {
   actors::store_result<verify_report> run() {
     report_.head_was_asked = how_.head.has_value();
     if (auto fault = read_checkpoint()) return *fault;
+    if (auto fault = learn_policies()) return *fault;
+    fold_.begin_after(facts_.anchor.last_row);
     if (auto fault = read_log()) return *fault;
     for (const auto& missing : fold_.missing_rows()) problems_.add(missing);
+    compare_floors();
     report_records();
     if (auto fault = compare_policies()) return *fault;
     check_head();
@@ -167,16 +170,49 @@ class store_verifier {
   void feed_row(const stored_row& r) {
     ++report_.rows;
     if (r.input.kind == protocol::event_kind::policy) policy_rows_.emplace(r.policy, r.row);
-    std::optional<protocol::fold::mismatch> wrong;
-    if (r.input.kind == protocol::event_kind::submit && !r.attachment.empty()) {
+    auto slim = without_payload(r);
+    if (const auto wrong = fold_.feed(slim ? *slim : r)) problems_.add(*wrong);
+    compare_record(r);
+    if (r.row <= facts_.checkpoint && r.input.kind == protocol::event_kind::forget) {
+      floors_seen_[protocol::shard_of(r.key)] = fold_.floor_of(protocol::shard_of(r.key));
+    }
+  }
+
+  /// The row with the hash of its job's body in the body's place; nothing when it has none.
+  static std::optional<stored_row> without_payload(const stored_row& r) {
+    if (r.attachment.empty()) return std::nullopt;
+    if (r.input.kind == protocol::event_kind::submit) {
       stored_row slim = r;
       slim.attachment = digest_of(r.attachment);
-      wrong = fold_.feed(slim);
-    } else {
-      wrong = fold_.feed(r);
+      return slim;
     }
-    if (wrong) problems_.add(*wrong);
-    compare_record(r);
+    if (r.input.kind != protocol::event_kind::base) return std::nullopt;
+    auto base = protocol::decode_base(r.attachment);
+    if (!base) return std::nullopt;
+    stored_row slim = r;
+    base->image.body = digest_of(base->image.body);
+    slim.attachment = protocol::encode_base(*base);
+    return slim;
+  }
+
+  /// A floor of the checkpoint is never below the generations whose forgetting stands in the log.
+  void compare_floors() {
+    for (std::size_t shard = 0; shard < floors_seen_.size(); ++shard) {
+      if (facts_.state.floors[shard] >= floors_seen_[shard]) continue;
+      problems_.add(facts_.checkpoint, "floor",
+                    "the checkpoint's floor of shard " + std::to_string(shard) +
+                        " is below a generation that was forgotten");
+    }
+  }
+
+  /// Rows that made a policy known may have been cut. Its id is a hash of it, so that the one among
+  /// the policies is the one that the rows mean.
+  std::optional<store_error> learn_policies() {
+    if (facts_.anchor.last_row.value == 0) return std::nullopt;
+    return from_.each_policy(
+        [&](protocol::policy_id id, const std::optional<protocol::policy>& chosen) {
+          if (chosen && protocol::id_of(*chosen) == id) fold_.learn(id, *chosen);
+        });
   }
 
   /// The record of the checkpoint is compared at the row that it is of.
@@ -235,7 +271,7 @@ class store_verifier {
           if (!chosen || protocol::id_of(*chosen) != id) {
             problems_.add(row, "policy",
                           "policy " + protocol::to_text(id) + " is not what this row made known");
-          } else if (known == policy_rows_.end()) {
+          } else if (known == policy_rows_.end() && facts_.anchor.last_row.value == 0) {
             problems_.add(row, "policy", "no row makes policy " + protocol::to_text(id) + " known");
           }
         });
@@ -273,6 +309,7 @@ class store_verifier {
   std::optional<actors::chain_hash> chain_at_head_;
   std::map<protocol::lease_key, checkpointed> checkpoint_;
   std::map<protocol::policy_id, row_number> policy_rows_;
+  std::array<protocol::generation, protocol::store_shards> floors_seen_{};
 };
 
 actors::store_result<connection> open_to_read(const std::filesystem::path& directory) {

@@ -59,6 +59,16 @@ std::optional<std::string> line_verifier::feed(std::string_view text) {
       line.row.answer.decision == protocol::decision::accepted) {
     submitted_[line.row.key.lease.value] = {line.row.key, std::move(line.attachment)};
   }
+  if (line.row.input.kind == protocol::event_kind::base) {
+    const json::value* job = line.attachment.if_contains("job");
+    if (job != nullptr && job->is_object()) {
+      submitted_.try_emplace(line.row.key.lease.value,
+                             decltype(submitted_)::mapped_type{line.row.key, job->get_object()});
+    }
+  }
+  if (line.row.input.kind == protocol::event_kind::forget) {
+    submitted_.erase(line.row.key.lease.value);
+  }
   return std::nullopt;
 }
 

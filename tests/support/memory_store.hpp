@@ -122,6 +122,7 @@ class memory_store final : public actors::store {
   // ---- actors::store
 
   actors::store_result<actors::recovered_head> recover(
+      const std::function<void(const actors::store_state&)>& on_state,
       const std::function<void(actors::checkpoint_entry&&)>& on_record,
       const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
       const std::function<void(actors::stored_batch&&)>& on_batch) override {
@@ -131,7 +132,10 @@ class memory_store final : public actors::store {
     const auto log = log_;
     actors::recovered_head out{head_, checkpoint_, std::nullopt, store_id_, shards_};
     if (!log_.empty()) out.anchor = log_.back().anchor;
+    const auto state = state_;
+    out.anchor_row = anchor_.last_row;
     lock.unlock();
+    on_state(state);
     for (const auto& [id, chosen] : policies) on_policy(id, chosen);
     for (const auto& [key, image] : records) on_record({key, image});
     for (const auto& each : log) {
@@ -171,6 +175,7 @@ class memory_store final : public actors::store {
         for (const auto& key : forgotten_) records_.erase(key);
         forgotten_.clear();
         checkpoint_ = slice.upto;
+        state_ = slice.state;
       }
     }
     done(true);
@@ -187,6 +192,42 @@ class memory_store final : public actors::store {
     auto said = read_answer_ ? *read_answer_ : stored(key, newest);
     lock.unlock();
     done(std::move(said));
+  }
+
+  void find_row_before(
+      protocol::instant at,
+      std::function<void(actors::store_result<protocol::row_number>)> done) override {
+    protocol::row_number found;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const auto& each : log_) {
+        if (each.anchor.coordinator_time < at) found = each.last_row;
+      }
+    }
+    done(found);
+  }
+
+  void cut(protocol::row_number upto,
+           std::function<void(actors::store_result<protocol::row_number>)> done) override {
+    protocol::row_number begins;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto last = std::min(upto, checkpoint_);
+      while (!log_.empty() && log_.front().last_row <= last) {
+        anchor_ = {log_.front().last_row, log_.front().chain};
+        log_.erase(log_.begin());
+      }
+      begins = anchor_.last_row;
+    }
+    done(begins);
+  }
+
+  actors::store_result<std::optional<protocol::policy>> find_policy(
+      protocol::policy_id id) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = policies_.find(id);
+    if (found == policies_.end()) return std::optional<protocol::policy>{};
+    return std::optional{found->second};
   }
 
   actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
@@ -286,6 +327,8 @@ class memory_store final : public actors::store {
   std::map<protocol::policy_id, protocol::policy> policies_;
   std::set<protocol::lease_key> forgotten_;
   protocol::row_number checkpoint_;
+  actors::store_state state_;
+  actors::log_head anchor_;  ///< the log begins behind it
   std::deque<pending> waiting_;
   std::map<std::int64_t, actors::store_error::kind> failures_;
   std::int64_t commits_ = 0;

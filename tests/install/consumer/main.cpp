@@ -35,7 +35,7 @@ int main() {
 
   // Linked, not run: the coordinator needs a store and the worker a server.
   const bool linked = &leasehold::actors::coordinator::start != nullptr &&
-                      leasehold::actors::shard_of({lp::tenant_id{"t"}, lp::lease_id{"j"}}) < 64;
+                      lp::shard_of({lp::tenant_id{"t"}, lp::lease_id{"j"}}) < 64;
   std::puts(linked ? "consumer: ok" : "consumer: broken");
   return linked ? 0 : 3;
 }

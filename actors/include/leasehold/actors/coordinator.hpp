@@ -27,7 +27,8 @@ struct coordinator_options {
   std::shared_ptr<actors::store> store;
   std::shared_ptr<const actors::clock> clock;
   std::string clock_basis =
-      "boot";  ///< boot, wall or operator: how the clock went on at this start
+      "boot";                    ///< boot, wall or operator: how the clock went on at this start
+  bool restored_backup = false;  ///< the store was restored: grants after the backup are unknown
   std::shared_ptr<shard_link> link;  ///< reaches the threads below by their index
   std::shared_ptr<actors::counters> counters;
   std::vector<thread_host> threads;

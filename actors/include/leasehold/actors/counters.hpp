@@ -82,13 +82,15 @@ struct counters {
   latency_tally commit_time;  ///< from the hand-over to the durable answer
   tally checkpoint_row;       ///< gauge: records are checkpointed as of this row
   tally last_row;             ///< gauge: the newest durable row
+  tally first_row;            ///< gauge: where the log begins
 
   // ---- leases and queues (gauges)
   std::array<tally, states> leases;  ///< by state
   tally deadlines_armed;             ///< entries of the deadline indexes
   tally jobs_ready;
   tally jobs_waiting;
-  tally payload_bytes;            ///< payloads kept in memory
+  tally payload_bytes;  ///< payloads kept in memory
+  tally leases_forgotten;
   latency_tally expiry_lateness;  ///< from a deadline to its firing
 
   // ---- sessions

@@ -134,6 +134,13 @@ struct wake_queue {
 struct collect_checkpoint {
   protocol::row_number upto;
 };
+/// The log is to be cut behind `upto`: every lease whose history begins at or before it gets a base
+/// row.
+struct write_bases {
+  protocol::row_number upto;
+};
+/// The shard goes on with a sweep over its leases that it had left off for others.
+struct sweep_on {};
 /// Leases as the store had them at the start, already recovered.
 struct loaded_lease {
   protocol::lease_key key;
@@ -142,6 +149,7 @@ struct loaded_lease {
 };
 struct load_leases {
   std::vector<loaded_lease> leases;
+  store_state state;
   std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
 };
 
@@ -243,8 +251,23 @@ struct commit_done {
 };
 struct checkpoint_part {
   std::vector<checkpoint_entry> changed;
+  std::vector<protocol::lease_key> forgotten;
   protocol::row_number upto;
   bool last = false;  ///< of this shard actor
+  store_state state;  ///< with the last part: the floors of this shard actor
+};
+/// Of one shard actor: whether every base row that was asked for is durable.
+struct bases_written {
+  protocol::row_number upto;
+  bool all = false;
+};
+struct retention_due {};
+/// Where the log may be cut, and where it now begins.
+struct cut_found {
+  store_result<protocol::row_number> upto;
+};
+struct cut_done {
+  store_result<protocol::row_number> anchor;
 };
 struct checkpoint_due {};
 struct checkpoint_written {
@@ -304,6 +327,8 @@ LEASEHOLD_MESSAGE(leasehold::actors::journal_answer)
 LEASEHOLD_MESSAGE(leasehold::actors::grant_answer)
 LEASEHOLD_MESSAGE(leasehold::actors::wake_queue)
 LEASEHOLD_MESSAGE(leasehold::actors::collect_checkpoint)
+LEASEHOLD_MESSAGE(leasehold::actors::write_bases)
+LEASEHOLD_MESSAGE(leasehold::actors::sweep_on)
 LEASEHOLD_MESSAGE(leasehold::actors::load_leases)
 LEASEHOLD_MESSAGE(leasehold::actors::lease_work)
 LEASEHOLD_MESSAGE(leasehold::actors::lease_undo)
@@ -313,6 +338,10 @@ LEASEHOLD_MESSAGE(leasehold::actors::append_rows)
 LEASEHOLD_MESSAGE(leasehold::actors::ask_grant)
 LEASEHOLD_MESSAGE(leasehold::actors::commit_done)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_part)
+LEASEHOLD_MESSAGE(leasehold::actors::bases_written)
+LEASEHOLD_MESSAGE(leasehold::actors::retention_due)
+LEASEHOLD_MESSAGE(leasehold::actors::cut_found)
+LEASEHOLD_MESSAGE(leasehold::actors::cut_done)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_due)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_written)
 LEASEHOLD_MESSAGE(leasehold::actors::watch_rows)

@@ -59,6 +59,10 @@ struct actor_options {
   protocol::duration max_expiry_lag{5000};  ///< how long a deadline waits for its fences
   protocol::duration store_retry{1000};  ///< a deadline whose commit failed fires again after this
   protocol::duration checkpoint_interval{2000};
+  protocol::duration retention{0};  ///< rows younger than this stay in the log; 0: all stay
+  protocol::duration forget_after{
+      0};  ///< a settled job or idle lock is known that long; 0: for ever
+  protocol::duration retention_check{60'000};  ///< how often both are looked at
   std::int64_t message_bytes = std::int64_t{64} * 1024;
   std::size_t commit_bytes =
       std::size_t{256} * 1024;                 ///< a shard's commit buffer is handed over past this
@@ -79,6 +83,7 @@ struct thread_context {
   std::size_t threads = 1;
   actor_options options;
   std::shared_ptr<actors::usage> usage;  ///< one for all threads
+  protocol::instant grants_from;         ///< after a restore nothing is granted before
   std::shared_ptr<const actors::clock> clock;
   std::shared_ptr<actors::timer> timer;
   std::shared_ptr<shard_link> link;
@@ -107,10 +112,6 @@ struct thread_context {
                                             const std::string& queue) const;
 };
 using context_ptr = std::shared_ptr<const thread_context>;
-
-inline constexpr std::size_t store_shards = 64;
-/// The store shard of a lease; the same in every process and build.
-std::size_t shard_of(const protocol::lease_key& key) noexcept;
 
 /// Sends to an actor wherever it lives. Messages from one actor to another keep their order.
 template <class Message>

@@ -84,12 +84,22 @@ struct checkpoint_entry {
   protocol::fold::lease_image image;
 };
 
+/// What is true of a store as a whole besides its records.
+struct store_state {
+  /// By shard: the highest generation that was forgotten (architecture.md 4).
+  std::array<protocol::generation, protocol::store_shards> floors{};
+  /// Since a backup was restored nothing is granted before; 0: never restored, or long past.
+  protocol::instant grants_from;
+  friend bool operator==(const store_state&, const store_state&) = default;
+};
+
 /// A bounded slice of the checkpoint: records as of `upto`, which becomes durable with the last
 /// slice.
 struct checkpoint_slice {
   std::vector<checkpoint_entry> changed;
   std::vector<protocol::lease_key> forgotten;
   protocol::row_number upto;
+  store_state state;  ///< of the last slice
   bool last = false;
 };
 
@@ -100,6 +110,7 @@ struct recovered_head {
   std::optional<clock_anchor> anchor;
   std::string store_id;  ///< 32 hex digits, made with the store
   std::int64_t shards = 64;
+  protocol::row_number anchor_row;  ///< rows up to it were cut
 };
 
 /// Who holds a lease as the store has it; generation 0 and no holder: nothing is stored.
@@ -113,10 +124,11 @@ class store {
  public:
   virtual ~store() = default;
 
-  /// Reads policies and records of the checkpoint, then the batches after it, in order. Called
-  /// once, before anything else, on the caller's thread. A broken chain or row is an error that
-  /// names it.
+  /// Reads state, policies and records of the checkpoint, then the batches after it, in order.
+  /// Called once, before anything else, on the caller's thread. A broken chain or row is an error
+  /// that names it.
   virtual store_result<recovered_head> recover(
+      const std::function<void(const store_state&)>& on_state,
       const std::function<void(checkpoint_entry&&)>& on_record,
       const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
       const std::function<void(stored_batch&&)>& on_batch) = 0;
@@ -133,6 +145,19 @@ class store {
   /// beyond it the answer is busy, at once and on the caller's thread.
   virtual void read_grant(protocol::lease_key key, protocol::row_number newest,
                           std::function<void(store_result<stored_grant>)> done) = 0;
+
+  /// Where the log may be cut: the last row of the newest batch written before `at`, 0 when there
+  /// is none. `done` on a thread of the store.
+  virtual void find_row_before(protocol::instant at,
+                               std::function<void(store_result<protocol::row_number>)> done) = 0;
+  /// Removes whole batches from the front of the log, none that has a row above `upto` or above the
+  /// checkpoint, in slices between commits; the log then begins behind an anchor. `done` on a
+  /// thread of the store, with the row of the anchor.
+  virtual void cut(protocol::row_number upto,
+                   std::function<void(store_result<protocol::row_number>)> done) = 0;
+
+  /// The policy of an id, for readers: any thread.
+  virtual store_result<std::optional<protocol::policy>> find_policy(protocol::policy_id id) = 0;
 
   /// Evidence, for readers: any thread, each call a consistent view of what is durable.
   /// The newest first: walks prev_row from `newest` for at most `limit` rows.

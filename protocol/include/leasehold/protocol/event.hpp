@@ -43,6 +43,7 @@ enum class event_kind : std::uint8_t {
   forget,
   base,
   counted,
+  restore,
 };
 
 enum class origin : std::uint8_t { worker = 1, client, operator_, coordinator };

@@ -1,6 +1,7 @@
 // Evidence rows: how they are stored (compact), shown (columns) and folded back into records.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -32,11 +33,18 @@ struct lease_key {
   friend auto operator<=>(const lease_key&, const lease_key&) = default;
 };
 
+/// A store has 64 shards, fixed when it is made (architecture.md 2).
+inline constexpr std::size_t store_shards = 64;
+/// The store shard of a lease; the same in every process and build.
+std::size_t shard_of(const lease_key& key) noexcept;
+
 /// Names a policy by its content: the same policy has the same id in every store. 0: none.
 struct policy_id {
   std::uint64_t value = 0;
   friend constexpr auto operator<=>(policy_id, policy_id) = default;
 };
+/// 64 bits that tell bytes apart; no security hash.
+std::uint64_t hash_of(std::string_view bytes) noexcept;
 /// A hash of the policy's canonical text. It tells policies apart and is no security hash.
 policy_id id_of(const policy& chosen);
 std::string to_text(policy_id id);  ///< 16 hex digits
@@ -56,6 +64,7 @@ struct stored_row {
   instant at;
   instant ingress_at;  ///< frames and operations: when their message was read; else 0
   instant fired_at;    ///< deadlines: when the timer really fired; else 0
+  generation floor;    ///< offer and acquire: the shard's, where above the lease's generation
   event input;  ///< its kind is the row's; the rest is default for the coordinator's own rows
   bool has_input = false;
   bool derived = false;
@@ -63,8 +72,8 @@ struct stored_row {
   verdict answer;
   std::int64_t rule_version = protocol::rule_version;
   /// Opaque to the rules. submit: the job's body. policy: its canonical text. clock_anchored: its
-  /// basis (boot, wall, operator). counted: what was counted (counted_frames). base: the lease's
-  /// image (record_image.hpp).
+  /// basis (boot, wall, operator). counted: what was counted (counted_frames). base: the lease as a
+  /// whole (history_base). restore: from when on grants are made (restored_backup).
   std::string attachment;
   friend bool operator==(const stored_row&, const stored_row&) = default;
 };
@@ -115,12 +124,32 @@ class row_group final : public row_sink {
   bool before_is_mine_ = false;
 };
 
+/// How often a reason was given.
+struct reason_count {
+  protocol::reason reason{};
+  std::int64_t number = 0;
+  friend bool operator==(const reason_count&, const reason_count&) = default;
+};
+/// Counts of one lease, ordered by reason; few, so that a line of them is searched.
+using reason_counts = std::vector<reason_count>;
+void count_reason(reason_counts& counts, reason why, std::int64_t number = 1);
+
 /// Encodes one row by itself, framed (tests, and the rows below).
 std::string encode_row(const stored_row& r);
 /// The row that makes a policy known; it belongs before the first row that names the policy.
 std::string encode_policy_row(const policy& chosen, instant at);
 /// The row that each start writes: `basis` is boot, wall or operator.
 std::string encode_clock_anchored_row(std::string_view basis, instant at);
+
+/// The row after which a lease is known no more. `last_row`: its newest.
+std::string encode_forget_row(const lease_key& key, row_number last_row, const record& r,
+                              instant at);
+/// What a restore said: nothing is granted before. In milliseconds as `grants_from=N`.
+std::string encode_restore_row(instant grants_from, instant at);
+std::optional<instant> grants_from_of(std::string_view attachment);
+/// The same for one lease that restore_record changed.
+std::string encode_restored_lease_row(const lease_key& key, policy_id policy, row_number last_row,
+                                      lease_state state, instant grants_from, instant at);
 
 /// A framed row among bytes: its length, a check value of 4 bytes that only the log fills in, its
 /// body.
@@ -152,7 +181,11 @@ class fold {
     record state;
     policy_id policy;
     row_number last_row;
-    std::string body;  ///< the attachment of its submit row
+    std::string body;      ///< the attachment of its submit row
+    instant last_at;       ///< `at` of its newest row
+    row_number base_row;   ///< where its history begins: its newest base row, or its first row
+    reason_counts counts;  ///< of its rows from there on
+    generation floor;      ///< of its shard as of its newest row; no later grant is below it
   };
   /// What is wrong with a row: which column differs and how.
   struct mismatch {
@@ -160,6 +193,16 @@ class fold {
     std::string column;
     std::string sentence;
   };
+
+  /// The log begins behind this row. A lease whose first rows were cut is not known before its base
+  /// row.
+  void begin_after(row_number anchor) { anchor_ = anchor; }
+  /// The floor of a shard as a checkpoint has it; rows raise it from there.
+  void raise_floor(std::size_t shard, generation to);
+  [[nodiscard]] generation floor_of(std::size_t shard) const { return floors_[shard]; }
+  /// Since the newest restore nothing is granted before; 0: there was none.
+  [[nodiscard]] instant grants_from() const noexcept { return grants_from_; }
+  void hold_grants(instant until) { grants_from_ = until; }
 
   void learn(policy_id id, const policy& chosen);
   [[nodiscard]] const policy* policy_of(policy_id id) const;
@@ -174,7 +217,8 @@ class fold {
   /// Nothing when the lease is not known.
   [[nodiscard]] const lease_image* find(const lease_key& key) const;
   [[nodiscard]] const std::map<lease_key, lease_image>& leases() const noexcept { return leases_; }
-  /// After the last row: a derived row that the rules ask for and the log does not have.
+  /// After the last row: a derived row that the rules ask for, or a base row of a lease whose first
+  /// rows were cut, that the log does not have.
   [[nodiscard]] std::vector<mismatch> missing_rows() const;
   /// Where the frame of the row fed last was deferred; 0 if it was not.
   [[nodiscard]] row_number deferred_row() const noexcept { return deferred_row_; }
@@ -189,6 +233,7 @@ class fold {
     row_number deferred_row;
     bool derived;
     bool has_input;
+    generation floor;
     event input;
     record after;
   };
@@ -197,9 +242,18 @@ class fold {
 
   std::optional<mismatch> feed_store_row(const stored_row& r);
   std::optional<mismatch> feed_base(const stored_row& r);
+  std::optional<mismatch> feed_forget(const stored_row& r);
+  std::optional<mismatch> feed_restore(const stored_row& r);
+  /// Notes a row of a lease whose first rows were cut; nothing is known of it before its base row.
+  std::optional<mismatch> feed_headless(const stored_row& r);
+  [[nodiscard]] bool is_headless(const stored_row& r) const;
+  [[nodiscard]] std::optional<mismatch> find_link_fault(const stored_row& r,
+                                                        const lease_image& image) const;
+  void note_floor(const lease_key& key, lease_image& image) const;
   std::optional<mismatch> feed_counted(const stored_row& r);
   std::optional<mismatch> feed_lease_row(const stored_row& r, lease_image& image);
   std::optional<mismatch> judge(const stored_row& r, lease_image& image, expected_rows& due);
+  std::optional<mismatch> find_floor_fault(const stored_row& r, const lease_image& image) const;
   std::optional<mismatch> find_policy_fault(const stored_row& r, const lease_image& image) const;
   expected_rows run_rules(const stored_row& r, lease_image& image) const;
   std::optional<mismatch> take(const stored_row& r, lease_image& image, expected_rows& due);
@@ -212,6 +266,15 @@ class fold {
   /// Of leases whose group has begun: what must come next.
   std::map<lease_key, expected_rows> expected_;
   row_number deferred_row_;
+
+  row_number anchor_;
+  /// Leases whose first rows were cut and whose base row has not come: their newest row.
+  std::map<lease_key, row_number> headless_;
+  std::array<generation, store_shards> floors_{};
+  bool floors_known_ = false;
+  /// What a lease had when it was forgotten: no grant under its name is below that.
+  std::map<lease_key, generation> forgotten_;
+  instant grants_from_;
 };
 
 /// The columns of `leasehold replay` (protocol.md 6), in order.

@@ -59,6 +59,7 @@ struct row {
   verdict answer;
   bool derived;  ///< follows from the event that was stepped, and not from an input of its own
   row_number deferred_row;  ///< of a final row: where its frame was deferred
+  generation floor;         ///< of an offer or acquire: where it is above the lease's generation
 };
 
 /// Hears of each row in order. Must not throw.
@@ -106,5 +107,19 @@ bool may_need_grant_record(const record& r, const policy& chosen, const event& w
 /// live leases with graces left), the grace, what is still due.
 void recover_due(record& r, const policy& chosen, instant now, row_sink& rows);
 void recover_grace(record& r, const policy& chosen, instant now, row_sink& rows);
+
+/// Whether nothing is lost when the coordinator knows the lease no more: a settled job, or a lock
+/// that nobody holds and that may be granted at `now`. The generations that it had are never
+/// granted again, because its shard keeps the highest of them as floor (architecture.md 4).
+bool may_be_forgotten(const record& r, instant now) noexcept;
+
+/// By how much a floor rises when a backup is restored: more grants than that are not made between
+/// a backup and a restore.
+inline constexpr std::int64_t restored_floor_step = std::int64_t{1} << 32;
+
+/// What a restored backup cannot know about an unsettled job: who was granted it since. One
+/// nameless generation more is unproven, and nobody is granted it before `grants_from`. False where
+/// the record stays as it is (architecture.md 4).
+bool restore_record(record& r, instant grants_from) noexcept;
 
 }  // namespace leasehold::protocol

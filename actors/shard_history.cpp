@@ -1,0 +1,187 @@
+// The history of leases in the log: base rows, so that the log can be cut behind them, and the rows
+// with which settled jobs and idle locks are forgotten (architecture.md 4).
+#include <utility>
+
+#include "actors/shard_actor.hpp"
+#include "actors/usage.hpp"
+#include "leasehold/protocol/record_image.hpp"
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+namespace {
+
+/// Leases looked at before frames are let through.
+constexpr std::size_t looked_at_once = 4096;
+/// Rows on their way at once: a sweep waits for the disk, and never fills it by itself.
+constexpr std::int64_t most_open = 512;
+
+}  // namespace
+
+void shard_actor::base_all(const write_bases& message) {
+  base_upto_ = message.upto;
+  bases_failed_ = false;
+  sweep_.base = true;
+  sweep_.after = {};
+  sweep_.running = true;
+  sweep();
+}
+
+void shard_actor::forget_old() {
+  alarm_at(context_->clock->now() + context_->options.retention_check, [this] { forget_old(); });
+  if (context_->options.forget_after.ms == 0) return;
+  // A sweep that runs looks at everything behind where it stands; the rest waits for the next one.
+  sweep_.forget = true;
+  if (std::exchange(sweep_.running, true)) return;
+  sweep_.after = {};
+  sweep();
+}
+
+void shard_actor::ask_to_sweep() {
+  if (!sweep_.running || bases_open_ >= most_open || std::exchange(sweep_.asked, true)) return;
+  tell(self_.who, sweep_on{});
+}
+
+void shard_actor::sweep() {
+  sweep_.asked = false;
+  if (!sweep_.running || bases_open_ >= most_open) return;
+  begin_turn();
+  // One commit for all rows of this turn.
+  const auto turn = first_turn_ + open_turns_.size() - 1;
+  ++open_turns_.back();
+  auto next = by_key_.upper_bound(sweep_.after);
+  std::size_t looked = 0;
+  while (next != by_key_.end() && looked < looked_at_once && bases_open_ < most_open) {
+    auto& entry = *entries_.at(next->second);
+    sweep_.after = next->first;
+    ++next;
+    ++looked;
+    look_at(entry);
+  }
+  const bool over = next == by_key_.end();
+  if (over) sweep_ = {};
+  end_of_turn(turn);
+  ask_to_sweep();
+  if (over) based(true);
+}
+
+bool shard_actor::look_at(lease_entry& entry) {
+  for (const auto what : {history_row::forget, history_row::base}) {
+    if (!(what == history_row::base ? sweep_.base : sweep_.forget) || !is_wanted(entry, what)) {
+      continue;
+    }
+    ++bases_open_;
+    event_group group;
+    group.stamp = context_->clock->now();
+    group.history = what;
+    enqueue_group(entry, std::move(group));
+    return true;
+  }
+  return false;
+}
+
+bool shard_actor::is_wanted(const lease_entry& entry, history_row what) const {
+  if (!entry.state->known()) return false;
+  if (what == history_row::base) return base_upto_.value != 0 && entry.base_row <= base_upto_;
+  const auto now = context_->clock->now();
+  const auto after = context_->options.forget_after;
+  // The checkpoint must have the record as it is: rows after the checkpoint end with the row that
+  // forgets it.
+  return after.ms != 0 && !entry.changed && entry.waiting.empty() &&
+         protocol::may_be_forgotten(*entry.state, now) && entry.last_at + after <= now;
+}
+
+void shard_actor::write_history(lease_entry& entry, event_group group) {
+  if (!is_wanted(entry, group.history)) {
+    // It has changed since it was looked at, or an earlier row did what was wanted.
+    --bases_open_;
+    based(true);
+    start_next(entry);
+    return;
+  }
+  decision_group out;
+  out.count = 1;
+  if (group.history == history_row::base) {
+    const auto chosen = policies_.find(entry.policy);
+    out.rows = protocol::encode_base_row(
+        entry.key,
+        {chosen == policies_.end() ? protocol::policy{} : chosen->second, image_of(entry)},
+        group.stamp);
+  } else {
+    out.rows = protocol::encode_forget_row(entry.key, entry.last_row, *entry.state, group.stamp);
+  }
+  begin_turn();
+  const auto turn = first_turn_ + open_turns_.size() - 1;
+  ++open_turns_.back();
+  entry.deciding = std::move(group);
+  buffer_bytes_ += out.rows.size();
+  buffer_.push_back({entry.mark, std::move(out)});
+  end_of_turn(turn);
+}
+
+void shard_actor::history_durable(lease_entry& entry, protocol::row_number row) {
+  const auto group = std::move(*entry.deciding);
+  entry.deciding.reset();
+  --bases_open_;
+  if (group.history == history_row::forget) {
+    forget(entry, row);
+  } else {
+    entry.last_row = entry.base_row = row;
+    entry.last_at = group.stamp;
+    entry.counts.clear();
+    entry.changed = true;
+    start_next(entry);
+    rest_or_forget(entry);
+  }
+  based(true);
+  if (bases_open_ < most_open / 2) ask_to_sweep();
+}
+
+void shard_actor::history_failed(lease_entry& entry) {
+  // The store takes nothing: the next round tries again.
+  sweep_ = {};
+  entry.deciding.reset();
+  --bases_open_;
+  based(false);
+  start_next(entry);
+  rest_or_forget(entry);
+}
+
+void shard_actor::based(bool well) {
+  if (!well) bases_failed_ = true;
+  if (base_upto_.value == 0 || sweep_.base || bases_open_ > 0) return;
+  tell(*context_, context_->journal, bases_written{base_upto_, !bases_failed_});
+  base_upto_ = {};
+}
+
+void shard_actor::forget(lease_entry& entry, protocol::row_number row) {
+  auto& floor = floors_[protocol::shard_of(entry.key)];
+  floor = std::max(floor, entry.state->gen);
+  forgotten_.push_back({entry.key, row});
+  context_->counters->leases[static_cast<std::size_t>(entry.state->state)].add(-1);
+  context_->counters->leases_forgotten.add();
+  --leases_of(entry.key.tenant);
+  if (entry.spec) {
+    const auto bytes = static_cast<std::int64_t>(entry.spec->payload.size());
+    context_->counters->payload_bytes.add(-bytes);
+    context_->usage->payload_bytes() -= bytes;
+  }
+  if (entry.actor) ask_to_exit(entry.actor);
+  // What came meanwhile meets a lease that nobody knows.
+  auto waiting = std::move(entry.waiting);
+  const auto key = entry.key;
+  const auto mark = entry.mark;
+  by_key_.erase(key);
+  entries_.erase(mark);
+  for (auto& group : waiting) {
+    if (group.history != history_row::none) {
+      --bases_open_;
+    } else if (group.operation) {
+      take_operation(*group.operation);
+    } else if (!group.is_deadline()) {
+      enqueue_group(entry_of(key), std::move(group));
+    }
+  }
+}
+
+}  // namespace leasehold::actors
