@@ -136,6 +136,18 @@ void coordinator::change(const actor_options& options) {
   }
 }
 
+void coordinator::checkpoint() {
+  parts_->options.link->post(0, [who = parts_->contexts[0]->journal.who] {
+    tell(who, journal_now{true, false});
+  });
+}
+
+void coordinator::cut_log() {
+  parts_->options.link->post(0, [who = parts_->contexts[0]->journal.who] {
+    tell(who, journal_now{false, true});
+  });
+}
+
 void coordinator::drain(protocol::instant release_by) {
   for (std::size_t thread = 0; thread < parts_->gateways.size(); ++thread) {
     parts_->options.link->post(

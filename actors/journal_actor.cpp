@@ -50,6 +50,10 @@ actor_behavior journal_actor::make_behavior() {
         delayed_send(this, std::chrono::milliseconds(context_->options.retention_check.ms),
                      retention_due{});
       },
+      [this](const journal_now& what) {
+        if (what.checkpoint) begin_checkpoint();
+        if (what.retention) begin_retention();
+      },
       [this](const cut_found& said) { cut_behind(said); },
       [this](const bases_written& said) { bases_said(said); },
       [this](const cut_done& said) { was_cut(said); },

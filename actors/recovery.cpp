@@ -15,22 +15,6 @@ namespace {
 using protocol::lease_key;
 using lease_images = std::map<lease_key, protocol::fold::lease_image>;
 
-/// Passes rows on and keeps what a lease's image says about them.
-class counting_sink final : public protocol::row_sink {
- public:
-  counting_sink(protocol::row_sink& to, protocol::fold::lease_image& image)
-      : to_(to), image_(image) {}
-  void on_row(const protocol::row& what, const protocol::record& after) override {
-    to_.on_row(what, after);
-    image_.last_at = what.at;
-    protocol::count_reason(image_.counts, what.answer.reason);
-  }
-
- private:
-  protocol::row_sink& to_;
-  protocol::fold::lease_image& image_;
-};
-
 /// Collects the rows of the recovery: each lease's group goes on from the lease's newest row.
 class recovery_rows {
  public:
@@ -55,7 +39,7 @@ class recovery_rows {
   void run(const lease_key& key, protocol::fold::lease_image& image, const protocol::policy& chosen,
            protocol::instant now, Rule rule) {
     protocol::row_group rows(key, image.policy, image.last_row, {}, now);
-    counting_sink counted(rows, image);
+    protocol::image_rows counted(rows, image);
     rule(image.state, chosen, now, counted);
     if (rows.count() == 0) return;
     out_.rows += rows.count();

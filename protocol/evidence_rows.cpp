@@ -478,6 +478,13 @@ void count_reason(reason_counts& counts, reason why, std::int64_t number) {
   }
 }
 
+void image_rows::on_row(const row& what, const record& after) {
+  to_.on_row(what, after);
+  if (!after.known()) return;
+  image_.last_at = what.at;
+  count_reason(image_.counts, what.answer.reason);
+}
+
 decoded_rows decode_rows(std::string_view bytes, row_number first) {
   decoded_rows out;
   row_number number = first;

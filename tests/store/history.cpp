@@ -15,14 +15,18 @@ template <class Decide>
 void history::write(lease& about, instant ingress, const Decide& decide) {
   row_group rows(about.key, about.image.policy, about.image.last_row, ingress, now_);
   if (!about.image.state.known()) rows.attach(about.image.body);
-  decide(about.image.state, rows);
+  const bool was_known = about.image.state.known();
+  protocol::image_rows counted(rows, about.image);
+  decide(about.image.state, rows, counted);
   if (rows.count() == 0) return;
   actors::batch what;
-  what.rows = rows.count();
+  const auto rows_count = what.rows = rows.count();
   what.groups.push_back(rows.take_bytes());
   what.anchor = {"boot-1", now_.ms - 1'699'999'999'000, now_.ms, now_};
   last_row_ = expect(commit(to_, std::move(what))).head.last_row;
-  if (about.image.state.known()) about.image.last_row = last_row_;
+  if (!about.image.state.known()) return;
+  about.image.last_row = last_row_;
+  if (!was_known) about.image.base_row = {last_row_.value - rows_count + 1};
 }
 
 void history::submit(const std::string& name) {
@@ -55,9 +59,9 @@ void history::happen(const std::string& name, event what, std::int64_t after_ms)
   what.lease = about.key.lease;
   what.frame_id = last_row_.value + 1;
   what.session_epoch = 7;
-  write(about, now_, [&](protocol::record& r, row_group& rows) {
+  write(about, now_, [&](protocol::record& r, row_group& rows, protocol::row_sink& sink) {
     const std::size_t waited = r.deferred.size();
-    protocol::step(r, about.chosen, what, now_, rows);
+    protocol::step(r, about.chosen, what, now_, sink);
     // Only this event can have been deferred, and its row is then the last of the group.
     if (r.deferred.size() > waited) r.deferred.back().row.value = last_row_.value + rows.count();
   });
@@ -89,13 +93,53 @@ void history::restart(std::int64_t after_ms) {
   now_.ms += after_ms;
   const auto each = [&](auto part) {
     for (auto& [name, about] : leases_) {
-      write(about, {},
-            [&](protocol::record& r, row_group& rows) { part(r, about.chosen, now_, rows); });
+      write(about, {}, [&](protocol::record& r, row_group&, protocol::row_sink& sink) {
+        part(r, about.chosen, now_, sink);
+      });
     }
   };
   each([](auto&... all) { protocol::recover_due(all...); });
   each([](auto&... all) { protocol::recover_grace(all...); });
   each([](auto&... all) { protocol::expire_due(all...); });
+}
+
+row_number history::append(std::string framed) {
+  actors::batch what;
+  what.groups.push_back(std::move(framed));
+  what.rows = 1;
+  what.anchor = {"boot-1", now_.ms - 1'699'999'999'000, now_.ms, now_};
+  last_row_ = expect(commit(to_, std::move(what))).head.last_row;
+  return last_row_;
+}
+
+void history::base_all() {
+  for (auto& [name, about] : leases_) {
+    if (!about.image.state.known()) continue;
+    auto& image = about.image;
+    image.last_row = image.base_row =
+        append(protocol::encode_base_row(about.key, {about.chosen, image}, now_));
+    image.last_at = now_;
+    image.counts.clear();
+  }
+}
+
+void history::forget(const std::string& name) {
+  auto& about = leases_.at(name);
+  append(protocol::encode_forget_row(about.key, about.image.last_row, about.image.state, now_));
+  auto& floor = state_.floors[protocol::shard_of(about.key)];
+  floor = std::max(floor, about.image.state.gen);
+  forgotten_.push_back(about.key);
+  leases_.erase(name);
+}
+
+void history::checkpoint() {
+  actors::checkpoint_slice slice;
+  for (const auto& [key, image] : images()) slice.changed.push_back({key, image});
+  slice.forgotten = forgotten_;
+  slice.upto = last_row_;
+  slice.last = true;
+  slice.state = state_;
+  expect(tests::checkpoint(to_, std::move(slice)));
 }
 
 choice history::random_choice() {

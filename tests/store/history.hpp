@@ -28,6 +28,12 @@ class history {
   void work(const std::string& name);
   /// What a start does: deadlines, graces, what is still due.
   void restart(std::int64_t after_ms);
+  /// Writes a base row for every lease, as before a cut.
+  void base_all();
+  /// Forgets a settled job.
+  void forget(const std::string& name);
+  /// A checkpoint as of now.
+  void checkpoint();
   /// The records as of now.
   [[nodiscard]] std::map<protocol::lease_key, protocol::fold::lease_image> images() const;
   [[nodiscard]] protocol::row_number last_row() const { return last_row_; }
@@ -39,6 +45,7 @@ class history {
     protocol::fold::lease_image image;
   };
 
+  protocol::row_number append(std::string framed);
   template <class Decide>
   void write(lease& about, protocol::instant ingress, const Decide& decide);
   choice random_choice();
@@ -49,6 +56,8 @@ class history {
   protocol::instant now_{1'700'000'000'000};
   protocol::row_number last_row_;
   int policies_ = 0;
+  std::vector<protocol::lease_key> forgotten_;
+  actors::store_state state_;
 };
 
 }  // namespace leasehold::tests

@@ -25,7 +25,8 @@ actors::store_error refusal(const fs::path& directory) {
   auto opened = storage::open_sqlite_store({directory, 64});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) return *fault;
   auto& store = *std::get<std::unique_ptr<actors::store>>(opened);
-  auto recovered = store.recover([](auto&&) {}, [](auto, const auto&) {}, [](auto&&) {});
+  auto recovered =
+      store.recover([](const auto&) {}, [](auto&&) {}, [](auto, const auto&) {}, [](auto&&) {});
   if (auto* fault = std::get_if<actors::store_error>(&recovered)) return *fault;
   ADD_FAILURE() << "the store was not refused";
   return {};
@@ -251,7 +252,8 @@ TEST_F(SqliteFaults, AfterAFailedFsyncNothingIsWrittenAnyMore) {
 
 TEST_F(SqliteFaults, AnotherWriterIsWaitedForAndThenBusy) {
   store.reset();
-  store = expect(storage::open_sqlite_store({directory.path(), 64, std::chrono::milliseconds(50)}));
+  store = expect(storage::open_sqlite_store(
+      {.directory = directory.path(), .lock_wait = std::chrono::milliseconds(50)}));
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open((directory.path() / storage::database_name).c_str(), &other), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);

@@ -48,6 +48,84 @@ TEST_P(StoreConformance, ManyCommitsAtOnceStayInOrderAndEachHearsItsOwnRows) {
   for (const auto& r : rows) EXPECT_EQ(r.input.seq.value, r.row.value);
 }
 
+TEST_P(StoreConformance, TheStateOfTheWholeIsAsOfTheCheckpoint) {
+  expect(commit(store(), batch_of({renew_row("a", 1)})));
+  actors::checkpoint_slice slice{{}, {}, {1}, true, {}};
+  slice.state.floors[0] = {7};
+  slice.state.floors[63] = {protocol::restored_floor_step};
+  slice.state.grants_from = {1'700'000'000'123};
+  expect(checkpoint(store(), slice));
+  subject_->reopen();
+  EXPECT_EQ(recover(store()).state, slice.state);
+}
+
+TEST_P(StoreConformance, PoliciesAreFoundByTheirId) {
+  const auto chosen = policy_number(3);
+  actors::batch what;
+  what.groups.push_back(protocol::encode_policy_row(chosen, {1'700'000'000'000}));
+  what.rows = 1;
+  what.policies.emplace_back(protocol::id_of(chosen), chosen);
+  expect(commit(store(), std::move(what)));
+  EXPECT_EQ(expect(store().find_policy(protocol::id_of(chosen))), chosen);
+  EXPECT_EQ(expect(store().find_policy({1})), std::nullopt);
+}
+
+TEST_P(StoreConformance, TheFrontOfTheLogIsFoundByTime) {
+  EXPECT_EQ(row_before(store(), {protocol::max_number}), 0) << "an empty log";
+  for (std::int64_t i = 1; i <= 20; ++i) {
+    auto what = batch_of({renew_row("a", 2 * i), renew_row("b", 2 * i + 1)});
+    what.anchor.coordinator_time = {1'000 * i};
+    expect(commit(store(), std::move(what)));
+  }
+  EXPECT_EQ(row_before(store(), {1'000}), 0);
+  EXPECT_EQ(row_before(store(), {1'001}), 2);
+  EXPECT_EQ(row_before(store(), {10'000}), 18);
+  EXPECT_EQ(row_before(store(), {10'500}), 20);
+  EXPECT_EQ(row_before(store(), {20'000}), 38);
+  EXPECT_EQ(row_before(store(), {90'000}), 40);
+}
+
+TEST_P(StoreConformance, ACutTakesWholeBatchesFromTheFrontAndNothingElse) {
+  for (std::int64_t i = 0; i < 200; ++i) {
+    expect(commit(store(), batch_of({renew_row("a", 2 * i + 1), renew_row("b", 2 * i + 2)})));
+  }
+  const auto batches = expect(store().batches_from({1}, 1000));
+  EXPECT_EQ(cut(store(), {301}), 0) << "nothing is checkpointed yet";
+  expect(checkpoint(store(), {{}, {}, {350}, true, {}}));
+  EXPECT_EQ(cut(store(), {301}), 300) << "row 301 keeps the batch that it is in";
+  EXPECT_EQ(cut(store(), {301}), 300);
+  EXPECT_EQ(cut(store(), {400}), 350) << "what the checkpoint does not have stays";
+
+  subject_->reopen();
+  const auto found = recover(store());
+  EXPECT_EQ(found.head.anchor_row.value, 350);
+  EXPECT_EQ(found.head.head.last_row.value, 400);
+  ASSERT_EQ(found.rows.size(), 50U);
+  EXPECT_EQ(found.rows.front().row.value, 351);
+  const auto left = expect(store().rows_from({1}, 1000));
+  ASSERT_EQ(left.size(), 50U);
+  EXPECT_EQ(left.front().row.value, 351) << "a reader begins where the log does";
+  // The chain goes on from the anchor.
+  const auto pieces = expect(store().batches_from({1}, 1000));
+  actors::log_head at{{350}, batches[174].chain};
+  for (const auto& each : pieces) {
+    EXPECT_FALSE(storage::find_broken(at, each));
+    at = {each.last_row, each.chain};
+  }
+  expect(commit(store(), batch_of({renew_row("c", 9)})));
+  EXPECT_EQ(expect(store().head()).last_row.value, 401);
+}
+
+TEST_P(StoreConformance, ALogThatIsCutToItsEndGoesOnFromThere) {
+  expect(commit(store(), batch_of({renew_row("a", 1), renew_row("b", 2)})));
+  const auto head = expect(store().head());
+  expect(checkpoint(store(), {{}, {}, {2}, true, {}}));
+  EXPECT_EQ(cut(store(), {2}), 2);
+  subject_->reopen();
+  EXPECT_EQ(recover(store()).head.head, head);
+  EXPECT_EQ(expect(commit(store(), batch_of({renew_row("c", 3)}))).first_row.value, 3);
+}
+
 TEST_P(StoreConformance, TheGrantIsReadFromTheCheckpointAndTheRowsAfterIt) {
   history past(store(), 7);
   past.work("a");

@@ -91,9 +91,27 @@ T expect(actors::store_result<T> result) {
   return std::move(std::get<T>(result));
 }
 
+inline std::int64_t row_before(actors::store& from, protocol::instant at) {
+  std::promise<actors::store_result<protocol::row_number>> promise;
+  from.find_row_before(at, [&promise](actors::store_result<protocol::row_number> found) {
+    promise.set_value(std::move(found));
+  });
+  return expect(promise.get_future().get()).value;
+}
+
+/// Cuts the log, and yields the row of the anchor.
+inline std::int64_t cut(actors::store& from, protocol::row_number upto) {
+  std::promise<actors::store_result<protocol::row_number>> promise;
+  from.cut(upto, [&promise](actors::store_result<protocol::row_number> anchor) {
+    promise.set_value(std::move(anchor));
+  });
+  return expect(promise.get_future().get()).value;
+}
+
 /// All that a start was given.
 struct recovered_store {
   actors::recovered_head head;
+  actors::store_state state;
   std::map<protocol::lease_key, protocol::fold::lease_image> records;
   std::map<protocol::policy_id, protocol::policy> policies;
   std::vector<protocol::stored_row> rows;
@@ -102,6 +120,7 @@ struct recovered_store {
 inline recovered_store recover(actors::store& from) {
   recovered_store out;
   out.head = expect(from.recover(
+      [&out](const actors::store_state& s) { out.state = s; },
       [&out](actors::checkpoint_entry&& e) { out.records[e.key] = std::move(e.image); },
       [&out](protocol::policy_id id, const protocol::policy& p) { out.policies[id] = p; },
       [&out](actors::stored_batch&& b) {

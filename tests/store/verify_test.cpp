@@ -495,5 +495,112 @@ TEST_F(VerifyLines, AJobWhoseNewestRowTheLinesLackIsAProblem) {
   EXPECT_EQ(verifier.finish().problem_count, 1);
 }
 
+/// A SQLite store whose log was cut behind base rows, with a job that was forgotten.
+struct VerifyCut : ::testing::Test {
+  VerifyCut() {
+    auto store = expect(storage::open_sqlite_store({directory.path(), 64}));
+    history past(*store, 11);
+    for (const char* name : {"a", "b", "c"}) past.submit(name);
+    past.wander(100);
+    past.work("gone");
+    protocol::event end;
+    end.kind = protocol::event_kind::result;
+    end.from = protocol::holder("worker/000102030405060708090a0b0c0d0e0f");
+    end.gen = {1};
+    end.ending = protocol::outcome::success;
+    end.sent_at = past.images().at(key_of("gone")).last_at;
+    past.happen("gone", end);
+    past.checkpoint();
+    cut_at = past.last_row();
+    past.base_all();
+    past.wander(40);
+    past.forget("gone");
+    past.checkpoint();
+    EXPECT_GT(cut(*store, cut_at), 0);
+    past.wander(30);
+    last_row = past.last_row();
+  }
+  storage::verify_report verify() const {
+    return expect(storage::verify_directory(directory.path(), {}));
+  }
+
+  temporary_directory directory;
+  row_number cut_at;
+  row_number last_row;
+};
+
+TEST_F(VerifyCut, ALogThatWasCutBehindItsBaseRowsIsProven) {
+  const auto report = verify();
+  for (const auto& p : report.problems) ADD_FAILURE() << p.row.value << " " << p.sentence;
+  EXPECT_EQ(report.head.last_row, last_row);
+  EXPECT_LT(report.rows, last_row.value);
+}
+
+TEST(VerifyBase, ABaseRowThatIsNotWhatTheRowsSaidIsNamed) {
+  const temporary_directory directory;
+  row_number base_row;
+  {
+    auto store = expect(storage::open_sqlite_store({directory.path(), 64}));
+    history past(*store, 12);
+    past.work("z");
+    past.base_all();
+    base_row = past.last_row();
+  }
+  const auto problems_with = [&](auto change) {
+    forged_log log(directory.path());
+    const auto intact = log.rows;
+    auto& row = log.rows[static_cast<std::size_t>(base_row.value) - 1];
+    auto base = *protocol::decode_base(row.attachment);
+    change(base);
+    row.attachment = protocol::encode_base(base);
+    log.write(true);
+    const auto report = expect(storage::verify_directory(directory.path(), {}));
+    log.rows = intact;
+    log.write(true);
+    return report.problems;
+  };
+  EXPECT_TRUE(problems_with([](auto&) {}).empty());
+  const std::vector<std::function<void(protocol::history_base&)>> changes = {
+      [](auto& base) { base.image.state.attempt += 1; },
+      [](auto& base) { base.image.counts.back().number += 1; },
+      [](auto& base) { base.image.body += "x"; },
+      [](auto& base) { base.image.last_at.ms += 1; },
+      [](auto& base) { base.chosen.max_attempts += 1; },
+  };
+  for (const auto& change : changes) {
+    const auto problems = problems_with(change);
+    ASSERT_FALSE(problems.empty());
+    EXPECT_EQ(problems.front().row, base_row);
+  }
+}
+
+TEST_F(VerifyCut, AFloorThatWasLoweredIsNamed) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open((directory.path() / storage::database_name).c_str(), &db), SQLITE_OK);
+  sqlite3_exec(db, "DELETE FROM floor", nullptr, nullptr, nullptr);
+  sqlite3_close(db);
+  const auto report = verify();
+  ASSERT_FALSE(report.problems.empty());
+  EXPECT_EQ(report.problems.front().column, "floor");
+}
+
+TEST_F(VerifyCut, AMissingBaseRowIsNamed) {
+  auto store = expect(storage::open_sqlite_store({directory.path(), 64}));
+  history past(*store, 13);
+  past.submit("headless");
+  past.checkpoint();
+  EXPECT_GT(cut(*store, past.last_row()), 0);
+  protocol::event offer;
+  offer.kind = protocol::event_kind::offer;
+  offer.from = protocol::holder("w/000102030405060708090a0b0c0d0e0f");
+  past.happen("headless", offer);
+  store.reset();
+  const auto report = verify();
+  ASSERT_FALSE(report.problems.empty());
+  EXPECT_TRUE(std::ranges::any_of(report.problems, [](const auto& p) {
+    return p.sentence.find("no base row stands for them") != std::string::npos;
+  }));
+}
+
 }  // namespace
 }  // namespace leasehold::tests

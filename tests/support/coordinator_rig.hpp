@@ -104,12 +104,14 @@ class coordinator_rig {
  public:
   explicit coordinator_rig(std::shared_ptr<memory_store> where = std::make_shared<memory_store>(),
                            actors::actor_options options = {},
-                           std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>())
+                           std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>(),
+                           bool restored_backup = false)
       : store(std::move(where)), clock(std::move(time)), config_(loop_), system_(config_) {
     actors::coordinator_options how;
     how.actors = std::move(options);
     how.store = store;
     how.clock = clock;
+    how.restored_backup = restored_backup;
     how.link = link;
     how.counters = counters;
     how.threads.push_back({&system_, timer});
@@ -150,6 +152,15 @@ class coordinator_rig {
       settle();
     }
     clock->set(until);
+    settle();
+  }
+
+  void checkpoint() {
+    coordinator->checkpoint();
+    settle();
+  }
+  void cut_log() {
+    coordinator->cut_log();
     settle();
   }
 

@@ -113,6 +113,14 @@ class memory_store final : public actors::store {
     const std::lock_guard lock(mutex_);
     return commits_;
   }
+  [[nodiscard]] actors::log_head anchor() const {
+    const std::lock_guard lock(mutex_);
+    return anchor_;
+  }
+  [[nodiscard]] std::map<protocol::policy_id, protocol::policy> policies() const {
+    const std::lock_guard lock(mutex_);
+    return policies_;
+  }
   /// Every row of the log, decoded.
   [[nodiscard]] std::vector<protocol::stored_row> all_rows() const {
     const std::lock_guard lock(mutex_);

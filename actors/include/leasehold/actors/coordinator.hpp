@@ -56,6 +56,11 @@ class coordinator {
   /// thread takes them between two messages. Any thread.
   void change(const actor_options& options);
 
+  /// Writes a checkpoint, or cuts the log as far as the options let it, now instead of at the next
+  /// interval. Any thread.
+  void checkpoint();
+  void cut_log();
+
   /// No offers any more; workers are told to finish or release by then. Any thread.
   void drain(protocol::instant release_by);
 

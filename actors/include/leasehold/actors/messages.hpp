@@ -262,6 +262,11 @@ struct bases_written {
   bool all = false;
 };
 struct retention_due {};
+/// What is done at intervals is asked for at once.
+struct journal_now {
+  bool checkpoint = false;
+  bool retention = false;
+};
 /// Where the log may be cut, and where it now begins.
 struct cut_found {
   store_result<protocol::row_number> upto;
@@ -340,6 +345,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::commit_done)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_part)
 LEASEHOLD_MESSAGE(leasehold::actors::bases_written)
 LEASEHOLD_MESSAGE(leasehold::actors::retention_due)
+LEASEHOLD_MESSAGE(leasehold::actors::journal_now)
 LEASEHOLD_MESSAGE(leasehold::actors::cut_found)
 LEASEHOLD_MESSAGE(leasehold::actors::cut_done)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_due)

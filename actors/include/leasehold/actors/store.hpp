@@ -99,8 +99,8 @@ struct checkpoint_slice {
   std::vector<checkpoint_entry> changed;
   std::vector<protocol::lease_key> forgotten;
   protocol::row_number upto;
-  store_state state;  ///< of the last slice
   bool last = false;
+  store_state state;  ///< as of `upto`; of the last slice
 };
 
 /// All that a start needs: the checkpoint, and the rows after it through `on_batch`.

@@ -277,6 +277,18 @@ class fold {
   instant grants_from_;
 };
 
+/// Passes rows on and keeps in a lease's image what it says of them: their counts and when the
+/// newest was.
+class image_rows final : public row_sink {
+ public:
+  image_rows(row_sink& to, fold::lease_image& image) : to_(to), image_(image) {}
+  void on_row(const row& what, const record& after) override;
+
+ private:
+  row_sink& to_;
+  fold::lease_image& image_;
+};
+
 /// The columns of `leasehold replay` (protocol.md 6), in order.
 std::span<const std::string_view> replay_columns() noexcept;
 /// The columns that live evidence adds, in order.
