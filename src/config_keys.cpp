@@ -21,7 +21,7 @@ key_slot at(options& o) {
 }
 
 using enum key_kind;
-constexpr std::array<config_key, 25> keys{{
+constexpr std::array<config_key, 27> keys{{
     {"listen", text, 0, 0, "", "Address and port to listen on; port 0 takes a free one.",
      at<&options::listen>},
     {"data", text, 0, 0, "",
@@ -40,6 +40,12 @@ constexpr std::array<config_key, 25> keys{{
      "How long the first SIGTERM lets open work finish.", at<&options::drain_timeout>},
     {"heartbeat", duration, 100, 5 * minute, "", "Silence after which a heartbeat is sent.",
      at<&options::heartbeat>},
+    {"retention", duration, 0, 3650 * day, "",
+     "How long evidence is kept; older rows are cut from the log. 0s: for ever.",
+     at<&options::retention>},
+    {"forget_after", duration, 0, 3650 * day, "",
+     "How long a settled job or an idle lock is still known; at least 10m. 0s: for ever.",
+     at<&options::forget_after>},
     {"max_downtime", duration, 0, 365 * day, "",
      "Longest absence that the clock is continued over after a reboot.",
      at<&options::max_downtime>},

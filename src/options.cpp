@@ -108,6 +108,7 @@ struct command_line {
   std::vector<setting> settings;
   std::string config;
   bool print_config = false;
+  bool restored_backup = false;
 };
 
 std::variant<command_line, say_and_exit> read_arguments(std::vector<std::string> arguments) {
@@ -125,6 +126,11 @@ std::variant<command_line, say_and_exit> read_arguments(std::vector<std::string>
   app.set_version_flag("--version", "leaseholdd " LEASEHOLD_VERSION);
   app.add_option("--config", out.config, "Configuration file (TOML).")->type_name("FILE");
   app.add_flag("--print-config", out.print_config, "Print the effective configuration and end.");
+
+  app.add_flag("--restored-backup", out.restored_backup,
+               "The data directory was restored from a backup: raise every fencing token above "
+               "what may have been granted since, and grant nothing for the longest lease. For one "
+               "start.");
 
   struct bound_flag {
     std::string key;
@@ -190,6 +196,10 @@ std::optional<std::string> find_option_fault(const options& o) {
            "\" is open to other machines, and TLS is not available yet; listen on 127.0.0.1, or "
            "add "
            "--insecure to accept that tokens and payloads cross the network readable.";
+  }
+  // Requests are remembered with their lease, for at least ten minutes.
+  if (o.forget_after.ms != 0 && o.forget_after.ms < 600'000) {
+    return "forget_after cannot be shorter than 10m; 0s keeps settled jobs for ever.";
   }
   if (auto fault = protocol::find_fault(o.policy)) return "[policy]: " + *fault;
   for (const auto& [name, queue] : o.queues) {
@@ -306,6 +316,7 @@ std::variant<invocation, say_and_exit> load_options(std::vector<std::string> arg
         std::max<std::int64_t>(1, std::int64_t{std::thread::hardware_concurrency()} - 1);
   }
   if (auto fault = find_option_fault(out.chosen)) return refuse(*fault);
+  out.restored_backup = flags.restored_backup;
   if (flags.print_config) return say_and_exit{print_config(out.chosen), 0};
   return out;
 }

@@ -54,6 +54,9 @@ struct options {
   std::int64_t bytes_per_second = 1 << 20;  ///< of a session; 0: no limit
   std::int64_t message_bytes = 64 << 10;    ///< of one message of a worker
 
+  protocol::duration retention{7 * 86'400'000LL};  ///< of evidence; 0: for ever
+  protocol::duration forget_after{86'400'000};     ///< settled jobs, idle locks; 0: never
+
   protocol::duration max_downtime{86'400'000};
   std::string accept_clock = "none";  ///< wall or anchor: start although max_downtime is passed
   protocol::duration max_expiry_lag{5'000};
@@ -92,6 +95,7 @@ struct invocation {
   options chosen;
   std::vector<std::string> arguments;  ///< as given: reload() reads them again
   environment variables;
+  bool restored_backup = false;  ///< of this start alone, so it stands in no file
 };
 
 /// The keys that differ and that only a start reads, for a person: "listen, threads".

@@ -35,6 +35,8 @@ actors::actor_options actor_options_of(const options& chosen) {
   out.max_expiry_lag = chosen.max_expiry_lag;
   out.message_bytes = chosen.message_bytes;
   out.leases_per_tenant = chosen.leases_per_tenant;
+  out.retention = chosen.retention;
+  out.forget_after = chosen.forget_after;
   out.payload_bytes = chosen.payload_memory_bytes;
   for (const auto& [name, queue] : chosen.queues) {
     if (queue.max_live > 0) out.queue_limits[name] = queue.max_live;
@@ -151,7 +153,8 @@ std::optional<start_failed> server::parts::read_access() {
 }
 
 std::optional<start_failed> server::parts::open_store() {
-  auto opened = storage::open_sqlite_store({.directory = how.chosen.data_directory()});
+  auto opened = storage::open_sqlite_store(
+      {.directory = how.chosen.data_directory(), .restored_backup = how.restored_backup});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) return start_failed{fault->sentence};
   store = std::move(std::get<std::unique_ptr<actors::store>>(opened));
   auto anchor = newest_anchor(*store);
@@ -179,6 +182,7 @@ std::optional<start_failed> server::parts::start_coordinator() {
   o.store = store;
   o.clock = clock;
   o.clock_basis = word(clock->basis());
+  o.restored_backup = how.restored_backup;
   std::vector<thread_loop*> all;
   for (std::size_t i = 0; i < loops.size(); ++i) {
     all.push_back(loops[i].get());

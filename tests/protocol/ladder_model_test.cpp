@@ -81,9 +81,12 @@ void run_both(std::set<reason>& met) {
   }
 }
 
-/// What no stream can meet: generations end far away, and the rest is no answer of the rules.
+/// What no stream can meet: generations end far away, and the rest is no answer of the rules to an
+/// event.
 bool is_out_of_reach(reason why) {
   return why == reason::generation_exhausted || why == reason::clock_anchored ||
+         why == reason::history_based || why == reason::forgotten ||
+         why == reason::backup_restored ||
          static_cast<int>(why) >= static_cast<int>(reason::holder_not_yours);
 }
 

@@ -1,0 +1,166 @@
+#include "src/store/sqlite_backup.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "src/store/schema.hpp"
+#include "src/store/sqlite_connection.hpp"
+
+namespace leasehold::storage {
+
+namespace {
+
+using actors::store_error;
+namespace fs = std::filesystem;
+
+/// Between two looks at the write-ahead log: 16 MiB.
+constexpr int pages_at_once = 1024;
+
+store_error trouble(const fs::path& where, std::string_view what) {
+  return {store_error::kind::io, where.string() + " " + std::string(what)};
+}
+
+std::optional<store_error> prepare_target(const fs::path& to) {
+  std::error_code failed;
+  if (fs::exists(to, failed) && (!fs::is_directory(to, failed) || !fs::is_empty(to, failed))) {
+    return trouble(to, "is there and not empty: name a directory that is not there yet");
+  }
+  if (fs::create_directories(to, failed)) {
+    fs::permissions(to, fs::perms::owner_all, failed);
+  }
+  if (failed) return trouble(to, "cannot be made: " + failed.message());
+  return std::nullopt;
+}
+
+std::optional<store_error> make_durable(const fs::path& what) {
+  const int descriptor = ::open(what.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
+  const std::string why = std::generic_category().message(errno);
+  if (descriptor >= 0) ::close(descriptor);
+  if (synced) return std::nullopt;
+  return trouble(what, "cannot be made durable: " + why);
+}
+
+std::int64_t size_of(const fs::path& file) {
+  std::error_code missing;
+  const auto bytes = fs::file_size(file, missing);
+  return missing ? 0 : static_cast<std::int64_t>(bytes);
+}
+
+/// Copies page after page; `wal` grows meanwhile and is looked at.
+class copying {
+ public:
+  copying(const backup_options& how, connection& from, connection& to)
+      : how_(how),
+        to_(to),
+        wal_(from.file() + "-wal"),
+        backup_(sqlite3_backup_init(to.raw(), "main", from.raw(), "main")) {}
+
+  std::optional<store_error> run(backup_report& report) {
+    if (!backup_) return to_.last_error("beginning the backup in");
+    int code = SQLITE_OK;
+    while (code == SQLITE_OK) {
+      code = sqlite3_backup_step(backup_.get(), pages_at_once);
+      const std::int64_t wal = size_of(wal_);
+      report.wal_bytes = std::max(report.wal_bytes, wal);
+      if (how_.progress) {
+        const std::int64_t all = sqlite3_backup_pagecount(backup_.get());
+        how_.progress(all - sqlite3_backup_remaining(backup_.get()), all, wal);
+      }
+      if (wal > how_.most_wal_bytes) {
+        return store_error{store_error::kind::full,
+                           "the write-ahead log grew to " + std::to_string(wal >> 20) +
+                               " MiB while the backup ran; try again when less is written, onto "
+                               "a faster disk, or with a higher --wal-limit"};
+      }
+    }
+    if (code != SQLITE_DONE) return to_.error(code, "writing the backup to");
+    return std::nullopt;
+  }
+
+ private:
+  struct finisher {
+    void operator()(sqlite3_backup* b) const noexcept { sqlite3_backup_finish(b); }
+  };
+  const backup_options& how_;
+  connection& to_;
+  fs::path wal_;
+  std::unique_ptr<sqlite3_backup, finisher> backup_;
+};
+
+/// One file that needs no other: no write-ahead log beside it, and a mark in it.
+std::optional<store_error> close_copy(connection& copy, backup_report& report) {
+  if (auto fault =
+          copy.execute("PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL", "preparing")) {
+    return fault;
+  }
+  transaction marking(copy);
+  if (auto fault = marking.begin_writing()) return fault;
+  if (auto fault = write_backup_mark(copy, true)) return fault;
+  if (auto fault = marking.commit()) return fault;
+  auto facts = read_facts(copy);
+  if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
+  auto head = read_head(copy, std::get<store_facts>(facts));
+  if (auto* fault = std::get_if<store_error>(&head)) return *fault;
+  report.head = std::get<actors::log_head>(head);
+  return std::nullopt;
+}
+
+std::optional<store_error> copy_into(const backup_options& how, const fs::path& file,
+                                     backup_report& report) {
+  auto source = open_database(how.from / database_name, connection::access::read_only, {});
+  if (auto* fault = std::get_if<store_error>(&source)) return *fault;
+  auto& from = std::get<connection>(source);
+  const int made = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0) return trouble(file, "cannot be made: " + std::generic_category().message(errno));
+  ::close(made);
+  auto target = connection::open(file, connection::access::read_write);
+  if (auto* fault = std::get_if<store_error>(&target)) return *fault;
+  auto& to = std::get<connection>(target);
+  {
+    transaction view(from);
+    if (auto fault = view.begin_reading()) return fault;
+    if (auto fault = copying(how, from, to).run(report)) return fault;
+  }
+  return close_copy(to, report);
+}
+
+}  // namespace
+
+actors::store_result<backup_report> backup_store(const backup_options& how) {
+  std::error_code ignored;
+  if (!fs::exists(how.from / database_name, ignored)) {
+    return store_error{
+        store_error::kind::foreign,
+        how.from.string() + " holds no store: there is no " + (how.from / database_name).string()};
+  }
+  if (auto fault = prepare_target(how.to)) return *fault;
+  const fs::path unfinished = how.to / "leasehold.db.unfinished";
+  const fs::path finished = how.to / database_name;
+  backup_report report;
+  auto fault = copy_into(how, unfinished, report);
+  if (!fault) fault = make_durable(unfinished);
+  if (!fault) {
+    std::error_code failed;
+    fs::rename(unfinished, finished, failed);
+    if (failed) fault = trouble(finished, "cannot be made: " + failed.message());
+  }
+  if (!fault) fault = make_durable(how.to);
+  if (fault) {
+    for (const char* end : {"", "-journal", "-wal", "-shm"}) {
+      fs::remove(unfinished.string() + end, ignored);
+    }
+    return *fault;
+  }
+  report.bytes = size_of(finished);
+  return report;
+}
+
+}  // namespace leasehold::storage

@@ -1,0 +1,33 @@
+// A copy of a store, also while a coordinator writes to it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+
+#include "leasehold/actors/store.hpp"
+
+namespace leasehold::storage {
+
+struct backup_options {
+  std::filesystem::path from;  ///< a data directory
+  std::filesystem::path to;    ///< a directory that is empty or not there; made for its owner only
+  /// While the copy is read, the coordinator's write-ahead log cannot be shortened. Over this the
+  /// backup gives up.
+  std::int64_t most_wal_bytes = std::int64_t{1} << 30;
+  /// Pages copied, pages in all, bytes of the write-ahead log.
+  std::function<void(std::int64_t, std::int64_t, std::int64_t)> progress;
+};
+
+struct backup_report {
+  actors::log_head head;  ///< the copy's
+  std::int64_t bytes = 0;
+  std::int64_t wal_bytes = 0;  ///< the write-ahead log's size at its largest
+};
+
+/// Copies in one read transaction, so that writes never make it begin again. The copy is marked: a
+/// coordinator serves it with --restored-backup only, because what was granted after it is unknown.
+/// On failure nothing is left in `to`.
+actors::store_result<backup_report> backup_store(const backup_options& how);
+
+}  // namespace leasehold::storage

@@ -1,0 +1,77 @@
+// `leasehold store`: what is done to a store and not to a coordinator.
+#include <fmt/format.h>
+
+#include <boost/json/object.hpp>
+#include <memory>
+
+#include "src/store/batch_log.hpp"
+#include "src/store/sqlite_backup.hpp"
+#include "src/store/verify.hpp"
+#include "tools/json_fields.hpp"
+#include "tools/output.hpp"
+#include "tools/subcommands.hpp"
+#include "tools/terminal.hpp"
+#include "tools/verify.hpp"
+
+namespace leasehold::tools {
+namespace {
+
+struct backup_flags {
+  std::string data;
+  std::string to;
+  std::int64_t wal_limit_mib = 1024;
+};
+
+exit_code backup(const backup_flags& flags, bool as_json) {
+  storage::backup_options how;
+  how.from = flags.data;
+  how.to = flags.to;
+  how.most_wal_bytes = flags.wal_limit_mib << 20;
+  progress_bar bar("pages", 0);
+  how.progress = [&bar](std::int64_t copied, std::int64_t all, std::int64_t wal_bytes) {
+    bar.expect(all);
+    bar.show(copied, fmt::format("write-ahead log {} MiB", wal_bytes >> 20));
+  };
+  const auto done = storage::backup_store(how);
+  bar.finish();
+  if (const auto* fault = std::get_if<actors::store_error>(&done)) return complain_about(*fault);
+  const auto& report = std::get<storage::backup_report>(done);
+  if (as_json) {
+    print_json({{"directory", flags.to},
+                {"bytes", report.bytes},
+                {"wal_bytes", report.wal_bytes},
+                {"row", report.head.last_row.value},
+                {"hash", storage::to_hex(report.head.chain)}});
+  } else {
+    print("{}: {} bytes, up to {}\n", printable(flags.to), report.bytes,
+          storage::to_text(report.head));
+  }
+  return exit_code::ok;
+}
+
+}  // namespace
+
+void add_store(CLI::App& app, command_line& line) {
+  auto* command = app.add_subcommand("store", "Back up a store");
+  command->require_subcommand(1);
+  auto flags = std::make_shared<backup_flags>();
+  auto* copy = command->add_subcommand("backup",
+                                       "Copy a data directory, also while leaseholdd writes to it");
+  copy->add_option("--data", flags->data, "The data directory")->required();
+  copy->add_option("--to", flags->to, "A directory that is not there yet")->required();
+  copy->add_option("--wal-limit", flags->wal_limit_mib,
+                   "Give up when the write-ahead log grows past this many MiB meanwhile")
+      ->check(CLI::Range(64, 1 << 20))
+      ->capture_default_str();
+  copy->footer(
+      "The copy holds payloads and evidence, and no token: keep principals.toml apart. To serve "
+      "it, "
+      "put it where the data directory was and start leaseholdd --restored-backup once: every "
+      "fencing token then rises above all that were granted after the backup.\n"
+      "Examples:\n"
+      "  leasehold store backup --data /var/lib/leasehold --to /backup/2026-12-01\n"
+      "  leasehold verify --data /backup/2026-12-01");
+  copy->callback([flags, &line] { line.result = backup(*flags, line.json); });
+}
+
+}  // namespace leasehold::tools
