@@ -134,6 +134,7 @@ answer judge_known(const record& lease, const policy& chosen, const event& what,
     case event_kind::forget:
     case event_kind::base:
     case event_kind::counted:
+    case event_kind::restore:
       break;
   }
   return {};
