@@ -166,6 +166,12 @@ void shard_actor::forget(lease_entry& entry, protocol::row_number row) {
     context_->counters->payload_bytes.add(-bytes);
     context_->usage->payload_bytes() -= bytes;
   }
+  if (const auto by_request = request_of(entry)) {
+    tell(*context_, context_->shard_for(*by_request),
+         shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
+           shard.drop_request(by_request, job);
+         }});
+  }
   if (entry.actor) ask_to_exit(entry.actor);
   // What came meanwhile meets a lease that nobody knows.
   auto waiting = std::move(entry.waiting);

@@ -54,6 +54,14 @@ exit_code backup(const backup_flags& flags, bool as_json) {
 void add_store(CLI::App& app, command_line& line) {
   auto* command = app.add_subcommand("store", "Back up a store");
   command->require_subcommand(1);
+  command->footer(
+      "The copy holds payloads and evidence, and no token: keep principals.toml apart. To serve "
+      "it, "
+      "put it where the data directory was and start leaseholdd --restored-backup once: every "
+      "fencing token then rises above all that were granted after the backup.\n"
+      "Examples:\n"
+      "  leasehold store backup --data /var/lib/leasehold --to /backup/2026-12-01\n"
+      "  leasehold verify --data /backup/2026-12-01");
   auto flags = std::make_shared<backup_flags>();
   auto* copy = command->add_subcommand("backup",
                                        "Copy a data directory, also while leaseholdd writes to it");
@@ -63,14 +71,6 @@ void add_store(CLI::App& app, command_line& line) {
                    "Give up when the write-ahead log grows past this many MiB meanwhile")
       ->check(CLI::Range(64, 1 << 20))
       ->capture_default_str();
-  copy->footer(
-      "The copy holds payloads and evidence, and no token: keep principals.toml apart. To serve "
-      "it, "
-      "put it where the data directory was and start leaseholdd --restored-backup once: every "
-      "fencing token then rises above all that were granted after the backup.\n"
-      "Examples:\n"
-      "  leasehold store backup --data /var/lib/leasehold --to /backup/2026-12-01\n"
-      "  leasehold verify --data /backup/2026-12-01");
   copy->callback([flags, &line] { line.result = backup(*flags, line.json); });
 }
 

@@ -85,6 +85,8 @@ class printing {
         {"replay", {"replay", scenario}},
         {"verify", {"verify", "--lines", rows()}},
         {"head", {"head", "--data", server_.data()}},
+        {"store backup",
+         {"store", "backup", "--data", server_.data(), "--to", kept_.path() / "backup"}},
         {"version", {"version"}},
     };
   }

@@ -186,7 +186,7 @@ TEST_F(options_test, HelpTellsTheDefaultAndTheRangeOfEveryFlag) {
   for (const auto& key : protocol::policy_keys()) {
     expect_told("policy." + std::string(key.name), true);
   }
-  EXPECT_EQ(flags + 3, help.size());  // --version, --config and --print-config
+  EXPECT_EQ(flags + 4, help.size());  // --version, --config, --print-config, --restored-backup
 }
 
 TEST_F(options_test, HelpHasTheDefaultsAndRangesThatHold) {
