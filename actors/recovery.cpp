@@ -124,6 +124,12 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
   if (broken) return std::move(*broken);
   const auto& found = std::get<recovered_head>(head);
 
+  for (const auto& [key, image] : folded.leases()) {
+    if (folded.policy_of(image.policy) != nullptr) continue;
+    return corrupt("Policy " + protocol::to_text(image.policy) + " of lease " + key.lease.value +
+                   " is not in the store. Run `leasehold verify` and restore a backup.");
+  }
+
   const auto now = time.now();
   batch written;
   written.anchor = time.anchor();

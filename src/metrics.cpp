@@ -64,6 +64,8 @@ constexpr plain_metric plain_metrics[] = {
      &counters::row_bytes},
     {"leasehold_store_checkpoint_row", "Records are checkpointed as of this row", MetricType::Gauge,
      &counters::checkpoint_row},
+    {"leasehold_store_damaged", "Alarm: 1 once the log was found damaged", MetricType::Gauge,
+     &counters::store_damaged},
     {"leasehold_store_first_row", "Where the log begins; rows before it were cut",
      MetricType::Gauge, &counters::first_row},
     {"leasehold_store_last_row", "Newest durable row", MetricType::Gauge, &counters::last_row},

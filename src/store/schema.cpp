@@ -158,6 +158,8 @@ actors::store_result<connection> open_database(const std::filesystem::path& file
   }
   if (empty && create_with_shards) {
     if (auto fault = create_tables(db, *create_with_shards)) return *fault;
+    // The file itself then says what it is, also when its write-ahead log gets lost.
+    sqlite3_wal_checkpoint_v2(db.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
   }
   return opened;
 }

@@ -1,11 +1,14 @@
 #include "src/store/sqlite_store.hpp"
 
+#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "leasehold/protocol/record_image.hpp"
 #include "src/store/batch_log.hpp"
 #include "src/store/directory_lock.hpp"
+#include "src/store/kept_head.hpp"
+#include "src/store/log_check.hpp"
 #include "src/store/read_pool.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_reader.hpp"
@@ -34,14 +37,15 @@ store_error damaged(const std::filesystem::path& directory, std::string_view wha
 
 class sqlite_store final : public actors::store {
  public:
-  sqlite_store(std::filesystem::path directory, directory_lock lock, connection db,
-               store_facts facts, log_head head)
-      : directory_(std::move(directory)),
+  sqlite_store(const sqlite_options& how, directory_lock lock, connection db, store_facts facts,
+               log_head head)
+      : directory_(how.directory),
+        on_damage_(how.on_damage),
         lock_(std::move(lock)),
         facts_(facts),
         head_at_start_(head),
         readers_(directory_ / database_name),
-        writer_(std::move(db), std::move(facts), head) {}
+        writer_(std::move(db), std::move(facts), head, how.directory) {}
 
   actors::store_result<recovered_head> recover(
       const std::function<void(const actors::store_state&)>& on_state,
@@ -56,6 +60,7 @@ class sqlite_store final : public actors::store {
       recovered_head out{head_at_start_,  facts_.checkpoint, std::nullopt,
                          facts_.store_id, facts_.shards,     facts_.anchor.last_row};
       if (auto fault = read_tail(from, on_batch, out)) return *fault;
+      if (on_damage_) check_.emplace(directory_, head_at_start_.last_row, on_damage_);
       return out;
     });
   }
@@ -208,17 +213,50 @@ class sqlite_store final : public actors::store {
     const auto& last = std::get<std::optional<stored_batch>>(before);
     if (!last) return facts_.anchor;
     out.anchor = last->anchor;
+    // What is older is checked in the background; the clock goes on from this one.
+    auto older = from.batch_before(last->first_row);
+    if (auto* fault = std::get_if<store_error>(&older)) return *fault;
+    const auto& base = std::get<std::optional<stored_batch>>(older);
+    const log_head behind = base ? log_head{base->last_row, base->chain} : facts_.anchor;
+    if (const auto broken = find_broken(behind, *last)) {
+      return damaged(directory_,
+                     "row " + std::to_string(broken->row.value) + ": " + broken->sentence);
+    }
     return log_head{last->last_row, last->chain};
   }
 
   std::filesystem::path directory_;
+  std::function<void(std::string)> on_damage_;
   directory_lock lock_;
   store_facts facts_;
   log_head head_at_start_;
   reader_pool readers_;
   sqlite_writer writer_;
-  read_pool lookups_{1};  ///< ends first: what it runs uses the readers
+  read_pool lookups_{1};  ///< ends before the readers, which it uses
+  std::optional<log_check> check_;
 };
+
+/// The log must reach where it reached when its head was kept, and say the same there.
+std::optional<store_error> find_lost_end(const std::filesystem::path& directory, connection& db,
+                                         const store_facts& facts, const log_head& head) {
+  const auto kept = read_kept_head(directory);
+  if (!kept || kept->last_row < facts.anchor.last_row) return std::nullopt;
+  bool extends = *kept == facts.anchor;
+  statement query = db.prepare("SELECT chain FROM batch WHERE last_row = ? AND first_row <= ?1");
+  if (query.bind(1, kept->last_row.value).step() == SQLITE_ROW) {
+    const std::string_view chain = query.bytes(0);
+    extends = chain.size() == kept->chain.size() &&
+              std::memcmp(chain.data(), kept->chain.data(), chain.size()) == 0;
+  }
+  if (extends) return std::nullopt;
+  return store_error{
+      store_error::kind::corrupt,
+      directory.string() + ": the log ends at row " + std::to_string(head.last_row.value) +
+          " and does not extend what it was at row " + std::to_string(kept->last_row.value) +
+          " (file " + std::string(kept_head_name) +
+          "): a file of the store is missing or was put back. Put all files back as they were; or "
+          "accept the loss with --restored-backup, which keeps every fencing token rising"};
+}
 
 std::optional<store_error> make_directory(const std::filesystem::path& directory) {
   std::error_code failed;
@@ -253,7 +291,13 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
                            " holds a backup: what was granted after it is unknown. Start with "
                            "--restored-backup to serve it"};
   }
-  return std::make_unique<sqlite_store>(how.directory, std::move(std::get<directory_lock>(locked)),
+  if (!how.restored_backup) {
+    if (auto fault = find_lost_end(how.directory, db, std::get<store_facts>(facts),
+                                   std::get<log_head>(head))) {
+      return *fault;
+    }
+  }
+  return std::make_unique<sqlite_store>(how, std::move(std::get<directory_lock>(locked)),
                                         std::move(db), std::move(std::get<store_facts>(facts)),
                                         std::get<log_head>(head));
 }

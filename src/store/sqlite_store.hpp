@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "leasehold/actors/store.hpp"
 
@@ -16,6 +18,8 @@ struct sqlite_options {
   /// The directory holds a backup that becomes the store: its first commit takes the mark of a
   /// backup away. Without this a backup is refused.
   bool restored_backup = false;
+  /// Hears that the log behind the checkpoint is damaged, on a thread of the store.
+  std::function<void(std::string)> on_damage;
   /// How long a commit waits for another process that writes before it is refused as busy.
   std::chrono::milliseconds lock_wait{5000};
 };

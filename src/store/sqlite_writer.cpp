@@ -6,6 +6,7 @@
 
 #include "leasehold/protocol/record_image.hpp"
 #include "src/store/batch_log.hpp"
+#include "src/store/kept_head.hpp"
 
 namespace leasehold::storage {
 
@@ -25,6 +26,7 @@ constexpr std::int64_t batches_cut_at_once = 64;
 constexpr milliseconds slice_patience{250};
 constexpr milliseconds busy_stretch{20};
 constexpr milliseconds lock_pause{1};
+constexpr std::chrono::seconds keep_every{10};
 /// The write-ahead log is copied into the database past this many pages of 16 KiB (32 MiB).
 constexpr int wal_limit_pages = 2048;
 
@@ -36,7 +38,8 @@ std::size_t bytes_of(const actors::batch& what) {
 
 }  // namespace
 
-sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head head)
+sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head head,
+                             std::filesystem::path directory)
     : db_(std::move(db)),
       facts_(std::move(facts)),
       head_(head),
@@ -48,6 +51,7 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
       put_record_(db_.prepare("INSERT OR REPLACE INTO record (tenant, lease, last_row, "
                               "check_value, image) VALUES (?, ?, ?, ?, ?)")),
       delete_record_(db_.prepare("DELETE FROM record WHERE tenant = ? AND lease = ?")),
+      directory_(std::move(directory)),
       published_head_(head) {
   sqlite3_wal_hook(
       db_.raw(),
@@ -66,6 +70,9 @@ sqlite_writer::~sqlite_writer() {
   }
   work_.notify_one();
   thread_.join();
+  if (fatal_) return;
+  keep_end();
+  sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
 void sqlite_writer::commit(actors::batch what, commit_done done) {
@@ -352,6 +359,7 @@ std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
   if (fault) return fault;
   facts_ = facts;
   slice.written = end;
+  if (finishes && steady::now() - kept_at_ >= keep_every) keep_end();
   if (finishes) forgotten_.clear();
   return std::nullopt;
 }
@@ -410,6 +418,12 @@ void sqlite_writer::shorten_wal() {
   if (code == SQLITE_OK || code == SQLITE_BUSY) return;
   const store_error fault = db_.error(code, "copying the write-ahead log of");
   if (fault.what == store_error::kind::fatal) fatal_ = fault;
+}
+
+/// It costs an fsync, and shows a start how far the log reached: without it less is noticed.
+void sqlite_writer::keep_end() {
+  kept_at_ = steady::now();
+  keep_head(directory_, head_);
 }
 
 void sqlite_writer::leave_lock_free() {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -26,8 +27,10 @@ class sqlite_writer {
   using cut_done = std::function<void(actors::store_result<protocol::row_number>)>;
 
   /// Starts the thread. `head`: where the log ends.
-  sqlite_writer(connection db, store_facts facts, actors::log_head head);
-  /// Writes what still waits, then ends the thread.
+  /// `directory`: where the head is kept.
+  sqlite_writer(connection db, store_facts facts, actors::log_head head,
+                std::filesystem::path directory);
+  /// Writes what still waits, ends the thread, and leaves one file that needs no other.
   ~sqlite_writer();
   sqlite_writer(const sqlite_writer&) = delete;
   sqlite_writer& operator=(const sqlite_writer&) = delete;
@@ -77,6 +80,7 @@ class sqlite_writer {
   std::optional<actors::store_error> remove_from_sums(const protocol::lease_key& key,
                                                       store_facts& facts);
   void shorten_wal();
+  void keep_end();
   void leave_lock_free();
 
   connection db_;
@@ -93,6 +97,8 @@ class sqlite_writer {
   int wal_pages_ = 0;
   int next_shortening_ = 0;
   steady::time_point busy_since_{};
+  std::filesystem::path directory_;
+  steady::time_point kept_at_{};
 
   mutable std::mutex mutex_;
   std::condition_variable work_;

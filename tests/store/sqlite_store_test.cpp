@@ -102,6 +102,96 @@ TEST_F(SqliteStore, TheLockGoesWithItsOwner) {
   EXPECT_EQ(recover(*open_store(directory.path())).rows.size(), 3U);
 }
 
+TEST_F(SqliteStore, AClosedStoreIsOneFileThatNeedsNoOther) {
+  const fs::path wal = file().string() + "-wal";
+  EXPECT_TRUE(!fs::exists(wal) || fs::file_size(wal) == 0);
+  fs::remove(file().string() + "-wal");
+  EXPECT_EQ(recover(*open_store(directory.path())).rows.size(), 3U);
+}
+
+/// The files as a killed process leaves them: what is not yet in the main file is in its log.
+struct KilledStore : SqliteStore {
+  KilledStore() {
+    const auto store = open_store(directory.path());
+    recover(*store);
+    for (std::int64_t i = 0; i < 20; ++i) {
+      expect(commit(*store, batch_of({renew_row("b", i + 1)})));
+    }
+    expect(checkpoint(*store, {{{key_of("a"), image_of("a", 1)}}, {}, {2}, true, {}}));
+    fs::copy(directory.path(), killed.path(), fs::copy_options::recursive);
+  }
+  temporary_directory killed;
+};
+
+TEST_F(KilledStore, IsOpenedAsItWas) {
+  EXPECT_EQ(recover(*open_store(killed.path())).head.head.last_row.value, 23);
+}
+
+TEST_F(KilledStore, WithoutItsWriteAheadLogIsRefused) {
+  fs::remove((killed.path() / storage::database_name).string() + "-wal");
+  const auto fault = refusal(killed.path());
+  EXPECT_EQ(fault.what, kind::corrupt);
+  EXPECT_THAT(fault.sentence, ::testing::HasSubstr("does not extend"));
+  EXPECT_THAT(fault.sentence, ::testing::HasSubstr("--restored-backup"));
+  EXPECT_TRUE(std::holds_alternative<std::unique_ptr<actors::store>>(
+      storage::open_sqlite_store({.directory = killed.path(), .restored_backup = true})));
+}
+
+TEST_F(KilledStore, WithAnEmptyDatabaseIsRefused) {
+  fs::remove((killed.path() / storage::database_name).string() + "-wal");
+  fs::resize_file(killed.path() / storage::database_name, 0);
+  EXPECT_EQ(refusal(killed.path()).what, kind::corrupt);
+}
+
+TEST_F(KilledStore, WithoutItsDatabaseIsRefused) {
+  for (const char* end : {"", "-wal", "-shm"}) {
+    fs::remove((killed.path() / storage::database_name).string() + end);
+  }
+  EXPECT_EQ(refusal(killed.path()).what, kind::corrupt);
+}
+
+TEST_F(KilledStore, WithADatabaseOfAnotherTimeIsRefused) {
+  temporary_directory other;
+  { const auto store = open_store(other.path()); }
+  fs::copy_file(other.path() / storage::database_name, killed.path() / storage::database_name,
+                fs::copy_options::overwrite_existing);
+  fs::remove((killed.path() / storage::database_name).string() + "-wal");
+  EXPECT_EQ(refusal(killed.path()).what, kind::corrupt);
+}
+
+TEST_F(SqliteStore, TheNewestBatchIsCheckedAlsoWhenTheCheckpointHasIt) {
+  {
+    const auto store = open_store(directory.path());
+    recover(*store);
+    expect(checkpoint(*store, {{{key_of("a"), image_of("a", 1)}}, {}, {3}, true, {}}));
+  }
+  tamper(directory.path(),
+         "UPDATE batch SET coordinator_ms = coordinator_ms + 100000000000 WHERE last_row = 3");
+  const auto fault = refusal(directory.path());
+  EXPECT_EQ(fault.what, kind::corrupt);
+  EXPECT_THAT(fault.sentence, ::testing::HasSubstr("row 3"));
+}
+
+TEST_F(SqliteStore, DamageBehindTheCheckpointIsNamedAfterTheStart) {
+  {
+    const auto store = open_store(directory.path());
+    recover(*store);
+    for (std::int64_t i = 0; i < 50; ++i) {
+      expect(commit(*store, batch_of({renew_row("b", i + 1)})));
+    }
+    expect(checkpoint(*store, {{{key_of("a"), image_of("a", 1)}}, {}, {53}, true, {}}));
+  }
+  tamper(directory.path(), "UPDATE batch SET body = zeroblob(length(body)) WHERE last_row = 20");
+  std::promise<std::string> said;
+  const auto store = expect(storage::open_sqlite_store(
+      {.directory = directory.path(),
+       .on_damage = [&said](const std::string& sentence) { said.set_value(sentence); }}));
+  recover(*store);
+  auto sentence = said.get_future();
+  ASSERT_EQ(sentence.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_THAT(sentence.get(), ::testing::HasSubstr("row 20"));
+}
+
 TEST_F(SqliteStore, NobodyElseMayReadTheDatabase) {
   EXPECT_EQ(fs::status(file()).permissions() & fs::perms::all,
             fs::perms::owner_read | fs::perms::owner_write);

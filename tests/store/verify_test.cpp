@@ -6,6 +6,7 @@
 #include <boost/json.hpp>
 #include <filesystem>
 
+#include "src/store/kept_head.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_reader.hpp"
 #include "src/store/sqlite_store.hpp"
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 class forged_log {
  public:
   explicit forged_log(const fs::path& directory) : directory_(directory) {
+    fs::remove(directory_ / storage::kept_head_name);  // as a forger would
     auto store = expect(storage::open_sqlite_store({directory_, 64}));
     rows = expect(store->rows_from({1}, 1'000'000));
     store_id_ = recover(*store).head.store_id;

@@ -77,6 +77,7 @@ struct counters {
   tally commits;
   tally commit_failures;
   tally store_failing;  ///< gauge: 1 while the newest commit is one that failed
+  tally store_damaged;  ///< gauge: 1 once the log was found damaged
   tally rows;
   tally row_bytes;
   latency_tally commit_time;  ///< from the hand-over to the durable answer
