@@ -93,6 +93,7 @@ std::optional<input_fault> read_submit(call& c, const json::object& body,
   if (!is_id(spec.queue)) fields.refuse("queue must be given: 1 to 128 of A-Z a-z 0-9 . _ : -");
   if (auto id = fields.text("job_id", 128)) {
     if (!is_id(*id)) fields.refuse("job_id must have 1 to 128 of A-Z a-z 0-9 . _ : -");
+    if (id->starts_with("k:")) fields.refuse("job_id must not begin with k:, as locks do");
     out.job = protocol::job_id(std::move(*id));
   }
   read_payload(fields, spec);

@@ -104,6 +104,7 @@ TEST_F(http_jobs_test, AFieldThatIsUnknownOrOutOfRangeIsInvalid) {
                            R"({"queue":"q","priority":1.5})",
                            R"({"queue":"q","priority":"1"})",
                            R"({"queue":"q","job_id":"a/b"})",
+                           R"({"queue":"q","job_id":"k:0"})",
                            R"({"queue":"q","labels":[]})",
                            R"({"queue":"q","labels":{"a b":"1"}})",
                            R"({"queue":"q","labels":{"a":1}})",
