@@ -91,6 +91,7 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
                                               const std::vector<context_ptr>& threads) {
   protocol::fold folded;
   std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
+  std::vector<forgotten_lease> forgotten;
   std::optional<store_error> broken;
   auto head = where.recover(
       [&](const store_state& state) {
@@ -108,6 +109,9 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
         if (broken) return;
         const auto decoded = protocol::decode_rows(stored.rows, stored.first_row);
         for (const auto& row : decoded.rows) {
+          if (row.input.kind == protocol::event_kind::forget) {
+            forgotten.push_back({row.key, row.row});
+          }
           if (const auto wrong = folded.feed(row)) {
             broken = corrupt("Row " + std::to_string(wrong->row.value) +
                              " does not follow from the rows before it: " + wrong->sentence +
@@ -162,6 +166,9 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
   for (auto& part : out.by_thread) {
     part.policies = policies;
     part.state = out.state;
+  }
+  for (auto& each : forgotten) {
+    out.by_thread[threads.front()->thread_of(each.key)].forgotten.push_back(std::move(each));
   }
   for (auto& [key, image] : leases) {
     const bool changed = image.last_row > found.checkpoint;

@@ -303,6 +303,7 @@ void shard_actor::load(load_leases& message) {
     tell_queue(entry, *nothing);
     note_deadline(entry);
   }
+  forgotten_ = std::move(message.forgotten);
   for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
     floors_[shard] = message.state.floors[shard];
   }

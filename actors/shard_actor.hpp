@@ -228,10 +228,6 @@ class shard_actor final : public coordinator_actor {
   protocol::row_number base_upto_;  ///< of the base rows that are being written; 0: none
   std::int64_t bases_open_ = 0;     ///< on their way
   bool bases_failed_ = false;
-  struct forgotten_lease {
-    protocol::lease_key key;
-    protocol::row_number row;
-  };
   std::vector<forgotten_lease> forgotten_;  ///< since the last checkpoint
 
   // Time.

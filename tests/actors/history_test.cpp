@@ -82,6 +82,20 @@ TEST_F(History, ASettledJobIsForgottenAfterItsTimeAndNotBefore) {
   expect_rows_to_fold();
 }
 
+TEST_F(History, WhatWasForgottenBeforeACrashDoesNotComeBackWithTheNextCheckpoints) {
+  start(with(0, hour));
+  finish("j");
+  rig_->checkpoint();
+  rig_->advance(hour + 3'000);
+  ASSERT_FALSE(job(*rig_, "j"));
+  // The checkpoint still has the job; only the row behind it says that it was forgotten.
+  start(with(0, 0));
+  EXPECT_FALSE(job(*rig_, "j"));
+  rig_->checkpoint();
+  start(with(0, 0));
+  EXPECT_FALSE(job(*rig_, "j"));
+}
+
 TEST_F(History, AJobThatIsNotSettledIsNeverForgotten) {
   start(with(0, hour));
   submit(*rig_, "waiting");

@@ -147,8 +147,14 @@ struct loaded_lease {
   protocol::fold::lease_image image;
   bool changed = false;  ///< since the checkpoint
 };
+/// A lease that is known no more since this row; the checkpoint may still have it.
+struct forgotten_lease {
+  protocol::lease_key key;
+  protocol::row_number row;
+};
 struct load_leases {
   std::vector<loaded_lease> leases;
+  std::vector<forgotten_lease> forgotten;
   store_state state;
   std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
 };
