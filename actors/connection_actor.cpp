@@ -6,10 +6,12 @@
 
 namespace leasehold::actors {
 
-connection_actor::connection_actor(caf::actor_config& config, context_ptr context, session_id epoch,
-                                   principal who, std::shared_ptr<outbound> sink)
+connection_actor::connection_actor(caf::actor_config& config, context_ptr context,
+                                   options_ptr options, session_id epoch, principal who,
+                                   std::shared_ptr<outbound> sink)
     : coordinator_actor(config),
       context_(std::move(context)),
+      options_(std::move(options)),
       epoch_(epoch),
       who_(std::move(who)),
       sink_(std::move(sink)),
@@ -18,9 +20,8 @@ connection_actor::connection_actor(caf::actor_config& config, context_ptr contex
 actor_behavior connection_actor::make_behavior() {
   self_ = {context_->thread, caf::actor_cast<actor_handle>(this)};
   last_read_ = last_sent_ = context_->clock->now();
-  delayed_send(this, std::chrono::milliseconds(context_->options.hello_timeout.ms), hello_due{});
-  delayed_send(this, std::chrono::milliseconds(context_->options.heartbeat_interval.ms),
-               heartbeat_due{});
+  delayed_send(this, std::chrono::milliseconds(options_->hello_timeout.ms), hello_due{});
+  delayed_send(this, std::chrono::milliseconds(options_->heartbeat_interval.ms), heartbeat_due{});
   return {
       [this](inbound_message& message) { take(message); },
       [this](outbound_frames& message) { send_out(message); },
@@ -56,6 +57,7 @@ actor_behavior connection_actor::make_behavior() {
         done_if_forgotten();
       },
       [this](const socket_closed&) { socket_gone(); },
+      [this](const options_changed& changed) { options_ = changed.options; },
   };
 }
 
@@ -98,10 +100,10 @@ void connection_actor::welcome() {
   welcome_.holder = session_->holder;
   welcome_.session_epoch = epoch_;
   welcome_.server_time = context_->clock->now();
-  welcome_.frames_in_flight = context_->options.frames_in_flight;
-  welcome_.message_bytes = context_->options.message_bytes;
-  welcome_.heartbeat_interval = context_->options.heartbeat_interval;
-  welcome_.node = context_->options.node;
+  welcome_.frames_in_flight = options_->frames_in_flight;
+  welcome_.message_bytes = options_->message_bytes;
+  welcome_.heartbeat_interval = options_->heartbeat_interval;
+  welcome_.node = options_->node;
   outbound_frames said;
   said.frames.push_back({0, welcome_});
   // A cancel is told again at every reconnect, until it is acknowledged or its lease has ended.
@@ -172,7 +174,7 @@ void connection_actor::in_flight(std::int64_t by) {
 
 void connection_actor::answered(std::int64_t frames) {
   in_flight(-frames);
-  if (paused_ && in_flight_ <= context_->options.frames_in_flight / 2) {
+  if (paused_ && in_flight_ <= options_->frames_in_flight / 2) {
     paused_ = false;
     last_read_ = context_->clock->now();
     sink_->pause_reading(false);
@@ -184,7 +186,7 @@ void connection_actor::answered(std::int64_t frames) {
 
 void connection_actor::beat() {
   if (phase_ == phase::closed) return;
-  const auto interval = context_->options.heartbeat_interval;
+  const auto interval = options_->heartbeat_interval;
   delayed_send(this, std::chrono::milliseconds(interval.ms), heartbeat_due{});
   if (phase_ != phase::open) return;
   const auto now = context_->clock->now();

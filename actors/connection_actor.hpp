@@ -14,8 +14,8 @@ namespace leasehold::actors {
 
 class connection_actor final : public coordinator_actor {
  public:
-  connection_actor(caf::actor_config& config, context_ptr context, session_id epoch, principal who,
-                   std::shared_ptr<outbound> sink);
+  connection_actor(caf::actor_config& config, context_ptr context, options_ptr options,
+                   session_id epoch, principal who, std::shared_ptr<outbound> sink);
 
  protected:
   actor_behavior make_behavior() override;
@@ -65,6 +65,7 @@ class connection_actor final : public coordinator_actor {
   void done_if_forgotten();
 
   context_ptr context_;
+  options_ptr options_;
   session_id epoch_;
   principal who_;
   std::shared_ptr<outbound> sink_;

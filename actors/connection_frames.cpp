@@ -42,7 +42,7 @@ void connection_actor::take(inbound_message& message) {
       return;
     }
     case phase::resuming:
-      if (early_.size() < static_cast<std::size_t>(context_->options.frames_in_flight)) {
+      if (early_.size() < static_cast<std::size_t>(options_->frames_in_flight)) {
         early_.push_back(std::move(message));
       } else {
         close(protocol::close_code::policy, "Too many frames before Welcome.");
@@ -208,7 +208,7 @@ void connection_actor::hand_over(protocol::instant ingress) {
     outbound_frames said{std::exchange(refusals_, {}), 0};
     send_out(said);
   }
-  if (!paused_ && in_flight_ >= context_->options.frames_in_flight) {
+  if (!paused_ && in_flight_ >= options_->frames_in_flight) {
     paused_ = true;
     sink_->pause_reading(true);
   }

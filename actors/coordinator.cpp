@@ -13,7 +13,7 @@
 
 namespace leasehold::actors {
 
-struct coordinator::parts {
+struct coordinator::parts : std::enable_shared_from_this<coordinator::parts> {
   parts() = default;
   parts(const parts&) = delete;
   parts& operator=(const parts&) = delete;
@@ -33,13 +33,21 @@ struct coordinator::parts {
     ran.get_future().get();
   }
 
-  /// Actors know the contexts, and these the actors: letting go of the places ends that.
+  /// Actors know the contexts, and these the actors: letting go of the places ends that. The actors
+  /// have ended by then.
   ~parts() {
     for (auto& context : contexts) {
       context->shards.clear();
       context->journal = {};
       context->registry = {};
     }
+  }
+
+  /// Runs `what` on a thread, unless the coordinator is gone by then.
+  void post(std::size_t thread, std::function<void(thread_gateway&)> what) {
+    options.link->post(thread, [weak = weak_from_this(), thread, what = std::move(what)] {
+      if (const auto self = weak.lock()) what(*self->gateways[thread]);
+    });
   }
 
   void make_contexts();
@@ -49,23 +57,26 @@ struct coordinator::parts {
 
 void coordinator::parts::make_contexts() {
   const auto shared = std::make_shared<usage>();
+  const auto chosen = std::make_shared<const actor_options>(options.actors);
+  // What was posted to a thread and runs late must not find the coordinator gone.
+  const std::weak_ptr<parts> weak = weak_from_this();
   for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
     auto context = std::make_shared<thread_context>();
     context->usage = shared;
     context->thread = thread;
     context->threads = options.threads.size();
-    context->options = options.actors;
+    context->options = chosen;
     context->clock = options.clock;
     context->timer = options.threads[thread].timer;
     context->link = options.link;
     context->counters = options.counters;
     context->on_fatal = options.on_fatal;
     context->on_store_trouble = options.on_store_trouble;
-    context->pass_fence = [this](std::size_t on, std::int64_t fence, const place& back_to) {
-      gateways[on]->pass_fence(fence, back_to);
+    context->pass_fence = [weak](std::size_t on, std::int64_t fence, const place& back_to) {
+      if (const auto self = weak.lock()) self->gateways[on]->pass_fence(fence, back_to);
     };
-    context->connection_done = [this, thread](session_id session) {
-      gateways[thread]->connection_done(session);
+    context->connection_done = [weak, thread](session_id session) {
+      if (const auto self = weak.lock()) self->gateways[thread]->connection_done(session);
     };
     context->shards.resize(options.threads.size());
     contexts.push_back(std::move(context));
@@ -73,6 +84,9 @@ void coordinator::parts::make_contexts() {
 }
 
 void coordinator::parts::spawn(const recovered_leases& found) {
+  // A lazy actor does not run before its first message, which is sent once every place is known:
+  // on a scheduler of several workers it would else read the contexts while they are written.
+  using caf::lazy_init;
   // Epochs rise across restarts: they go on from the coordinator's clock, which never runs
   // backwards.
   next_epoch = options.clock->now().ms;
@@ -82,10 +96,11 @@ void coordinator::parts::spawn(const recovered_leases& found) {
     auto& system = *options.threads[thread].system;
     run_on(thread, [&] {
       if (thread == 0) {
-        contexts[0]->journal.who = system.spawn<journal_actor>(context, options.store, found);
-        contexts[0]->registry.who = system.spawn<registry_actor>(context);
+        contexts[0]->journal.who =
+            system.spawn<journal_actor, lazy_init>(context, options.store, found);
+        contexts[0]->registry.who = system.spawn<registry_actor, lazy_init>(context);
       }
-      context->shards[thread] = {thread, system.spawn<shard_actor>(context)};
+      context->shards[thread] = {thread, system.spawn<shard_actor, lazy_init>(context)};
       gateways.push_back(std::make_unique<thread_gateway>(
           context, system, [this] { return ++next_epoch; }, options.make_id));
     });
@@ -103,7 +118,7 @@ void coordinator::parts::share_places() {
 }
 
 store_result<std::unique_ptr<coordinator>> coordinator::start(coordinator_options options) {
-  auto made = std::make_unique<parts>();
+  auto made = std::make_shared<parts>();
   made->options = std::move(options);
   made->make_contexts();
   const std::vector<context_ptr> contexts(made->contexts.begin(), made->contexts.end());
@@ -118,21 +133,19 @@ store_result<std::unique_ptr<coordinator>> coordinator::start(coordinator_option
       tell(contexts[thread]->shards[thread].who, std::move(leases.by_thread[thread]));
     });
   }
+  made->run_on(0, [&] { tell(contexts[0]->journal.who, journal_now{}); });
   return std::unique_ptr<coordinator>(new coordinator(std::move(made)));
 }
 
-coordinator::coordinator(std::unique_ptr<parts> made) : parts_(std::move(made)) {}
+coordinator::coordinator(std::shared_ptr<parts> made) : parts_(std::move(made)) {}
 coordinator::~coordinator() = default;
 
 gateway& coordinator::on(std::size_t thread) noexcept { return *parts_->gateways[thread]; }
 
 void coordinator::change(const actor_options& options) {
+  const auto chosen = std::make_shared<const actor_options>(options);
   for (std::size_t thread = 0; thread < parts_->contexts.size(); ++thread) {
-    parts_->options.link->post(thread, [context = parts_->contexts[thread], options] {
-      context->options = options;
-      tell(context->shards[context->thread].who,
-           shard_query{[](shard_actor& shard) { shard.wake_queues(); }});
-    });
+    parts_->post(thread, [chosen](thread_gateway& on) { on.change(chosen); });
   }
 }
 
@@ -149,9 +162,8 @@ void coordinator::cut_log() {
 }
 
 void coordinator::drain(protocol::instant release_by) {
-  for (std::size_t thread = 0; thread < parts_->gateways.size(); ++thread) {
-    parts_->options.link->post(
-        thread, [this, thread, release_by] { parts_->gateways[thread]->drain(release_by); });
+  for (std::size_t thread = 0; thread < parts_->contexts.size(); ++thread) {
+    parts_->post(thread, [release_by](thread_gateway& on) { on.drain(release_by); });
   }
 }
 

@@ -10,6 +10,7 @@ journal_actor::journal_actor(caf::actor_config& config, context_ptr context,
                              std::shared_ptr<store> where, const recovered_leases& found)
     : coordinator_actor(config),
       context_(std::move(context)),
+      options_(context_->options),
       store_(std::move(where)),
       last_row_(found.last_row),
       checkpointed_(found.checkpoint),
@@ -17,10 +18,8 @@ journal_actor::journal_actor(caf::actor_config& config, context_ptr context,
 
 actor_behavior journal_actor::make_behavior() {
   self_ = {context_->thread, caf::actor_cast<actor_handle>(this)};
-  delayed_send(this, std::chrono::milliseconds(context_->options.checkpoint_interval.ms),
-               checkpoint_due{});
-  delayed_send(this, std::chrono::milliseconds(context_->options.retention_check.ms),
-               retention_due{});
+  delayed_send(this, std::chrono::milliseconds(options_->checkpoint_interval.ms), checkpoint_due{});
+  delayed_send(this, std::chrono::milliseconds(options_->retention_check.ms), retention_due{});
   context_->counters->first_row.set(anchor_.value + 1);
   return {
       [this](append_rows& what) { append(what); },
@@ -30,7 +29,7 @@ actor_behavior journal_actor::make_behavior() {
         begin_checkpoint();
         write_next_part();
         probe();
-        delayed_send(this, std::chrono::milliseconds(context_->options.checkpoint_interval.ms),
+        delayed_send(this, std::chrono::milliseconds(options_->checkpoint_interval.ms),
                      checkpoint_due{});
       },
       [this](checkpoint_part& part) {
@@ -47,7 +46,7 @@ actor_behavior journal_actor::make_behavior() {
       [this](const checkpoint_written& said) { part_written(said.ok); },
       [this](const retention_due&) {
         begin_retention();
-        delayed_send(this, std::chrono::milliseconds(context_->options.retention_check.ms),
+        delayed_send(this, std::chrono::milliseconds(options_->retention_check.ms),
                      retention_due{});
       },
       [this](const journal_now& what) {
@@ -64,6 +63,7 @@ actor_behavior journal_actor::make_behavior() {
         watches_.insert_or_assign(id, std::move(watch));
       },
       [this](const unwatch_rows& watch) { watches_.erase(watch.id); },
+      [this](const options_changed& changed) { options_ = changed.options; },
   };
 }
 

@@ -40,6 +40,7 @@ class journal_actor final : public coordinator_actor {
   void store_is_back();
 
   context_ptr context_;
+  options_ptr options_;
   std::shared_ptr<store> store_;
   place self_;
   protocol::row_number last_row_;

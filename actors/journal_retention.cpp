@@ -8,7 +8,7 @@
 namespace leasehold::actors {
 
 void journal_actor::begin_retention() {
-  const auto keep = context_->options.retention;
+  const auto keep = options_->retention;
   if (cutting_ || keep.ms == 0) return;
   cutting_ = true;
   store_->find_row_before(

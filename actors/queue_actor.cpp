@@ -18,14 +18,16 @@ bool has_all(const protocol::labels& has, const protocol::labels& wanted) {
 
 }  // namespace
 
-queue_actor::queue_actor(caf::actor_config& config, context_ptr context, place shard, queue_key key)
+queue_actor::queue_actor(caf::actor_config& config, context_ptr context, options_ptr options,
+                         place shard, queue_key key)
     : coordinator_actor(config),
       context_(std::move(context)),
+      options_(std::move(options)),
       shard_(std::move(shard)),
       key_(std::move(key)) {}
 
 std::int64_t queue_actor::limit() const {
-  const auto& limits = context_->options.queue_limits;
+  const auto& limits = options_->queue_limits;
   const auto found = limits.find(key_.queue);
   return found == limits.end() ? 0 : found->second;
 }
@@ -209,6 +211,8 @@ void queue_actor::on(queue_wake&) {
     place_job(j);
   }
 }
+
+void queue_actor::on(options_changed& message) { options_ = std::move(message.options); }
 
 void queue_actor::on(queue_query& message) { message.ask(*this); }
 

@@ -17,7 +17,8 @@ namespace leasehold::actors {
 
 class queue_actor final : public coordinator_actor {
  public:
-  queue_actor(caf::actor_config& config, context_ptr context, place shard, queue_key key);
+  queue_actor(caf::actor_config& config, context_ptr context, options_ptr options, place shard,
+              queue_key key);
 
   // ---- for queue_query
   [[nodiscard]] queue_view view() const;
@@ -63,6 +64,7 @@ class queue_actor final : public coordinator_actor {
   void on(session_credit& message);
   void on(session_gone& message);
   void on(queue_wake& message);
+  void on(options_changed& message);
   void on(queue_query& message);
 
   void place_job(job& j);
@@ -80,6 +82,7 @@ class queue_actor final : public coordinator_actor {
   [[nodiscard]] protocol::instant due(const job& j) const;
 
   context_ptr context_;
+  options_ptr options_;
   place shard_;
   queue_key key_;
   std::map<protocol::lease_key, job> jobs_;

@@ -33,7 +33,10 @@ protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
 }
 
 shard_actor::shard_actor(caf::actor_config& config, context_ptr context)
-    : coordinator_actor(config), context_(std::move(context)), floors_(protocol::store_shards) {}
+    : coordinator_actor(config),
+      context_(std::move(context)),
+      options_(context_->options),
+      floors_(protocol::store_shards) {}
 
 shard_actor::~shard_actor() = default;
 
@@ -59,7 +62,7 @@ actor_behavior shard_actor::make_behavior() {
       },
       [this](for_queue& message) {
         auto& queue = queues_[message.queue];
-        if (!queue) queue = spawn<queue_actor>(context_, self_, message.queue);
+        if (!queue) queue = spawn<queue_actor>(context_, options_, self_, message.queue);
         tell(queue, std::move(message.what));
       },
       [this](const wake_queue& message) {
@@ -74,6 +77,7 @@ actor_behavior shard_actor::make_behavior() {
       [this](const write_bases& message) { base_all(message); },
       [this](const sweep_on&) { sweep(); },
       [this](load_leases& message) { load(message); },
+      [this](const options_changed& message) { change(message); },
   };
 }
 
@@ -149,7 +153,7 @@ void shard_actor::take_operation(shard_operation& operation) {
   const auto known = by_key_.find(operation.key);
   const auto* entry = known == by_key_.end() ? nullptr : entries_.at(known->second).get();
   if (operation.may_create && refuse_submit(operation, entry)) return;
-  if (entry != nullptr && entry->waiting.size() >= context_->options.waiting_groups) {
+  if (entry != nullptr && entry->waiting.size() >= options_->waiting_groups) {
     refuse(operation, protocol::reason::rate_limited);
     return;
   }
@@ -231,7 +235,7 @@ bool shard_actor::refuse_submit(shard_operation& operation, const lease_entry* k
 }
 
 bool shard_actor::reserve(shard_operation& operation) {
-  const auto& limits = context_->options;
+  const auto& limits = *options_;
   auto& leases = leases_of(operation.key.tenant);
   if (!usage::reserve(leases, 1, limits.leases_per_tenant)) return false;
   const auto bytes = static_cast<std::int64_t>(operation.spec->payload.size());
@@ -263,7 +267,7 @@ void shard_actor::refuse(const shard_operation& operation, protocol::reason why)
   said.decision = protocol::decision::rejected;
   said.reason = why;
   if (protocol::class_of(said.decision, why) == protocol::reason_class::retryable) {
-    said.retry_after = context_->options.store_retry;
+    said.retry_after = options_->store_retry;
   }
   context_->link->post(operation.reply_thread, [reply = operation.reply, said] { reply(said); });
 }
@@ -307,7 +311,7 @@ void shard_actor::load(load_leases& message) {
   for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
     floors_[shard] = message.state.floors[shard];
   }
-  alarm_at(context_->clock->now() + context_->options.retention_check, [this] { forget_old(); });
+  alarm_at(context_->clock->now() + options_->retention_check, [this] { forget_old(); });
   send_answers();
   arm_timer();
 }
@@ -387,8 +391,10 @@ void shard_actor::each_job(const protocol::tenant_id& tenant, const std::string&
   }
 }
 
-void shard_actor::wake_queues() const {
-  for (const auto& [key, queue] : queues_) tell(queue, queue_event{queue_wake{}});
+void shard_actor::change(const options_changed& message) {
+  options_ = message.options;
+  // The queues look again at what they may offer.
+  for (const auto& [key, queue] : queues_) tell(queue, queue_event{message});
 }
 
 std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenant) const {

@@ -89,9 +89,6 @@ class shard_actor final : public coordinator_actor {
   void note_request(const protocol::lease_key& by_request, const protocol::lease_id& job);
   void drop_request(const protocol::lease_key& by_request, const protocol::lease_id& job);
 
-  /// Lets the queues look again at what they may offer.
-  void wake_queues() const;
-
  protected:
   actor_behavior make_behavior() override;
   void on_exit() override;
@@ -102,6 +99,7 @@ class shard_actor final : public coordinator_actor {
   void take_frames(shard_frames& message);
   void take_operation(shard_operation& operation);
   void load(load_leases& message);
+  void change(const options_changed& message);
   void resume_each(resume_leases& message);
   void collect(const collect_checkpoint& message);
   static protocol::fold::lease_image image_of(const lease_entry& entry);
@@ -181,6 +179,7 @@ class shard_actor final : public coordinator_actor {
   [[nodiscard]] bool blocked_by_fence(const lease_entry& entry, const event_group& group) const;
 
   context_ptr context_;
+  options_ptr options_;
   place self_;
   std::unordered_map<std::uint64_t, std::unique_ptr<lease_entry>> entries_;
   std::map<protocol::lease_key, std::uint64_t> by_key_;

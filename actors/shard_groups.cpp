@@ -149,7 +149,7 @@ void shard_actor::end_of_turn(std::uint64_t turn) {
     ++first_turn_;
     ended = true;
   }
-  if (ended || buffer_bytes_ >= context_->options.commit_bytes) flush();
+  if (ended || buffer_bytes_ >= options_->commit_bytes) flush();
 }
 
 void shard_actor::flush() {
@@ -211,7 +211,7 @@ void shard_actor::journal_said(journal_answer& message) {
 void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
   const auto group = std::move(*entry.deciding);
   entry.deciding.reset();
-  const auto again = context_->clock->now() + context_->options.store_retry;
+  const auto again = context_->clock->now() + options_->store_retry;
   if (group.is_deadline()) {
     entry.indexed_at = again;
     index_.enter(again, entry.mark);
@@ -223,7 +223,7 @@ void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
     verdict.epoch = frame.session_epoch;
     verdict.reason = why;
     verdict.outcome = protocol::class_of(verdict.decision, why);
-    verdict.retry_after = context_->options.store_retry;
+    verdict.retry_after = options_->store_retry;
     verdict.standing = standing_of(*entry.state, entry.last_row);
     answer_to(group.session, {0, verdict}, 1);
   }

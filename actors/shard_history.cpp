@@ -28,8 +28,8 @@ void shard_actor::base_all(const write_bases& message) {
 }
 
 void shard_actor::forget_old() {
-  alarm_at(context_->clock->now() + context_->options.retention_check, [this] { forget_old(); });
-  if (context_->options.forget_after.ms == 0) return;
+  alarm_at(context_->clock->now() + options_->retention_check, [this] { forget_old(); });
+  if (options_->forget_after.ms == 0) return;
   // A sweep that runs looks at everything behind where it stands; the rest waits for the next one.
   sweep_.forget = true;
   if (std::exchange(sweep_.running, true)) return;
@@ -84,7 +84,7 @@ bool shard_actor::is_wanted(const lease_entry& entry, history_row what) const {
   if (!entry.state->known()) return false;
   if (what == history_row::base) return base_upto_.value != 0 && entry.base_row <= base_upto_;
   const auto now = context_->clock->now();
-  const auto after = context_->options.forget_after;
+  const auto after = options_->forget_after;
   // The checkpoint must have the record as it is: rows after the checkpoint end with the row that
   // forgets it.
   return after.ms != 0 && !entry.changed && entry.waiting.empty() &&

@@ -31,8 +31,8 @@ void shard_actor::alarm_at(protocol::instant at, std::function<void()> what) {
 void shard_actor::arm_timer() {
   std::optional<protocol::instant> next;
   // While a fence is on its way the index waits for it, at most max_expiry_lag.
-  const auto due = fence_time_ ? std::optional{fence_time_ + context_->options.max_expiry_lag}
-                               : index_.earliest();
+  const auto due =
+      fence_time_ ? std::optional{fence_time_ + options_->max_expiry_lag} : index_.earliest();
   if (due) next = due;
   if (!alarms_.empty() && (!next || alarms_.begin()->first < *next)) next = alarms_.begin()->first;
   if (!next || armed_for_ == *next) return;
@@ -49,7 +49,7 @@ void shard_actor::timer_said() {
     alarms_.erase(alarms_.begin());
     what();
   }
-  if (fence_time_ && fence_time_ + context_->options.max_expiry_lag <= now) {
+  if (fence_time_ && fence_time_ + options_->max_expiry_lag <= now) {
     fence_complete();
   } else if (const auto earliest = index_.earliest(); earliest && *earliest <= now) {
     raise_fence();

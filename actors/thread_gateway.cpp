@@ -14,6 +14,7 @@ thread_gateway::thread_gateway(context_ptr context, actor_system& system,
                                std::function<session_id()> next_epoch,
                                std::function<std::string()> make_id)
     : context_(std::move(context)),
+      options_(context_->options),
       system_(system),
       next_epoch_(std::move(next_epoch)),
       make_id_(std::move(make_id)) {}
@@ -22,7 +23,8 @@ thread_gateway::thread_gateway(context_ptr context, actor_system& system,
 
 session_id thread_gateway::open_session(const principal& who, std::shared_ptr<outbound> sink) {
   const auto epoch = next_epoch_();
-  connections_[epoch].who = system_.spawn<connection_actor>(context_, epoch, who, std::move(sink));
+  connections_[epoch].who =
+      system_.spawn<connection_actor>(context_, options_, epoch, who, std::move(sink));
   context_->counters->sessions.add();
   context_->counters->sessions_opened.add();
   return epoch;
@@ -66,6 +68,15 @@ void thread_gateway::pass_fence(std::int64_t fence, const place& back_to) {
 void thread_gateway::drain(protocol::instant release_by) {
   for (const auto& [session, each] : connections_) {
     tell(each.who, drain_session{release_by});
+  }
+}
+
+void thread_gateway::change(const options_ptr& options) {
+  options_ = options;
+  for (const auto& [session, each] : connections_) tell(each.who, options_changed{options});
+  tell(context_->shards[context_->thread].who, options_changed{options});
+  if (context_->journal.thread == context_->thread) {
+    tell(context_->journal.who, options_changed{options});
   }
 }
 

@@ -49,6 +49,7 @@ class thread_gateway final : public gateway {
   void pass_fence(std::int64_t fence, const place& back_to);
   void connection_done(session_id session);
   void drain(protocol::instant release_by);
+  void change(const options_ptr& options);
   void exit_connections();
 
  private:
@@ -64,6 +65,7 @@ class thread_gateway final : public gateway {
   void each_queue(const protocol::tenant_id& tenant, queue_reader read, std::function<void()> done);
 
   context_ptr context_;
+  options_ptr options_;
   actor_system& system_;
   std::function<session_id()> next_epoch_;
   std::function<std::string()> make_id_;

@@ -159,7 +159,7 @@ std::optional<broken_row> find_broken(const actors::log_head& before, const stor
                                           ", which this version does not read"};
   }
   if (auto broken = find_broken_seal(before, what)) return broken;
-  if (actors::next_chain(before.chain, what) != what.chain) {
+  if (next_chain(before.chain, what) != what.chain) {
     return broken_row{
         what.first_row,
         "the hash of the batch that begins here does not follow from the batch before"};
@@ -169,6 +169,20 @@ std::optional<broken_row> find_broken(const actors::log_head& before, const stor
 
 chain_hash genesis_chain(std::string_view store_id) {
   return sha256().add(std::string_view("leasehold log 1")).add(store_id).finish();
+}
+
+chain_hash next_chain(const chain_hash& before, const stored_batch& what) {
+  return sha256()
+      .add(before)
+      .add(what.first_row.value)
+      .add(what.last_row.value)
+      .add(what.format)
+      .add(std::string_view(what.anchor.boot_id))
+      .add(what.anchor.boottime_ms)
+      .add(what.anchor.wall_ms)
+      .add(what.anchor.coordinator_time.ms)
+      .add(std::string_view(what.rows))
+      .finish();
 }
 
 std::optional<std::vector<stored_batch>> cut_pieces(
@@ -209,21 +223,3 @@ std::optional<chain_hash> chain_from_hex(std::string_view text) {
 }
 
 }  // namespace leasehold::storage
-
-namespace leasehold::actors {
-
-chain_hash next_chain(const chain_hash& before, const stored_batch& what) {
-  return storage::sha256()
-      .add(before)
-      .add(what.first_row.value)
-      .add(what.last_row.value)
-      .add(what.format)
-      .add(std::string_view(what.anchor.boot_id))
-      .add(what.anchor.boottime_ms)
-      .add(what.anchor.wall_ms)
-      .add(what.anchor.coordinator_time.ms)
-      .add(std::string_view(what.rows))
-      .finish();
-}
-
-}  // namespace leasehold::actors

@@ -40,6 +40,9 @@ std::optional<broken_row> find_broken(const actors::log_head& before,
 /// The beginning of the chain of a store: no batch of another store fits behind it.
 actors::chain_hash genesis_chain(std::string_view store_id);
 
+/// The chain's next value: SHA-256 over the hash before, the row range, the anchor and the rows.
+actors::chain_hash next_chain(const actors::chain_hash& before, const actors::stored_batch& what);
+
 /// Turns what one transaction commits into pieces of the log behind `head`, which moves on. Nothing
 /// when a batch is not whole framed rows or does not have as many as it says; `head` then is as it
 /// was.

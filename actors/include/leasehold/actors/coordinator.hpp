@@ -1,5 +1,6 @@
 // The coordinator's entry: recovers from a store, spawns the actors on the threads it is given, and
-// hands out a gateway for each. It starts no thread and opens nothing itself.
+// hands out a gateway for each. It starts no thread and opens nothing itself. docs/EMBEDDING.md is
+// a whole program around it.
 #pragma once
 
 #include <functional>
@@ -15,8 +16,10 @@
 
 namespace leasehold::actors {
 
-/// One thread that the coordinator may use: an actor_system that runs on it and a timer that fires
-/// on it.
+/// One thread that the coordinator may use: an actor_system and a timer. Either the actor_system
+/// runs its actors on that thread alone, as the server's does, or its scheduler runs them on
+/// workers of its own, as CAF's do: then a thread is no more than the place that shard_link posts
+/// to. Several may share one actor_system.
 struct thread_host {
   actor_system* system = nullptr;
   std::shared_ptr<actors::timer> timer;
@@ -49,11 +52,11 @@ class coordinator {
   coordinator(const coordinator&) = delete;
   coordinator& operator=(const coordinator&) = delete;
 
-  /// The gateway of a thread; used on that thread only.
+  /// The gateway of a thread; used on that thread only, which is in functions that the link runs.
   [[nodiscard]] gateway& on(std::size_t thread) noexcept;
 
   /// Goes on with other bounds and cadences: what is asked from now on is measured by them. Each
-  /// thread takes them between two messages. Any thread.
+  /// actor takes them between two messages. Any thread.
   void change(const actor_options& options);
 
   /// Writes a checkpoint, or cuts the log as far as the options let it, now instead of at the next
@@ -65,13 +68,14 @@ class coordinator {
   void drain(protocol::instant release_by);
 
   /// Asks every actor of a thread to exit; called on that thread, once for each, after its sockets
-  /// are closed. What was committed is told as far as somebody is left to hear it.
+  /// are closed. What was committed is told as far as somebody is left to hear it. The coordinator
+  /// is destroyed after the actors have ended (`await_all_actors_done` of a stock actor_system).
   void exit_thread(std::size_t thread);
 
  private:
   struct parts;
-  explicit coordinator(std::unique_ptr<parts> made);
-  std::unique_ptr<parts> parts_;
+  explicit coordinator(std::shared_ptr<parts> made);
+  std::shared_ptr<parts> parts_;
 };
 
 }  // namespace leasehold::actors

@@ -38,7 +38,10 @@ struct principal {
   [[nodiscard]] bool may_use_queue(std::string_view queue) const;
 };
 
-/// Where a session's answers go; implemented by the socket. Called on the session's thread only.
+/// Where a session's answers go; implemented by the socket. Called by the session's actor, one call
+/// after the other: on the session's thread where that runs its actors, on any thread where a
+/// scheduler with several workers does. There a gateway is not called from inside these calls, but
+/// from what they post to the session's thread.
 class outbound {
  public:
   virtual ~outbound() = default;
@@ -115,7 +118,8 @@ class gateway {
 
   // ---- worker sessions
   virtual session_id open_session(const principal& who, std::shared_ptr<outbound> sink) = 0;
-  /// All frames of one message, with the one stamp of its ingress.
+  /// All frames of one message, with the one stamp of its ingress, which is read from now() in the
+  /// same turn of the thread: deadlines queue behind it.
   virtual void deliver(session_id session,
                        protocol::decoded_message<protocol::worker_frame> message,
                        protocol::instant ingress) = 0;

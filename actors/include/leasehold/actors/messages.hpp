@@ -223,11 +223,15 @@ struct session_gone {
   session_ptr session;
 };
 struct queue_wake {};
+struct options_changed {
+  options_ptr options;
+};
 struct queue_query {
   std::function<void(class queue_actor&)> ask;
 };
-using queue_event = std::variant<job_ready, job_held, job_closed, job_gone, job_not_offered,
-                                 session_credit, session_gone, queue_wake, queue_query>;
+using queue_event =
+    std::variant<job_ready, job_held, job_closed, job_gone, job_not_offered, session_credit,
+                 session_gone, queue_wake, options_changed, queue_query>;
 struct for_queue {
   queue_key queue;
   queue_event what;
@@ -268,7 +272,7 @@ struct bases_written {
   bool all = false;
 };
 struct retention_due {};
-/// What is done at intervals is asked for at once.
+/// What is done at intervals is asked for at once; nothing of it: the journal begins.
 struct journal_now {
   bool checkpoint = false;
   bool retention = false;
@@ -345,6 +349,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::lease_work)
 LEASEHOLD_MESSAGE(leasehold::actors::lease_undo)
 LEASEHOLD_MESSAGE(leasehold::actors::for_queue)
 LEASEHOLD_MESSAGE(leasehold::actors::queue_event)
+LEASEHOLD_MESSAGE(leasehold::actors::options_changed)
 LEASEHOLD_MESSAGE(leasehold::actors::append_rows)
 LEASEHOLD_MESSAGE(leasehold::actors::ask_grant)
 LEASEHOLD_MESSAGE(leasehold::actors::commit_done)

@@ -28,20 +28,26 @@ class clock {
   [[nodiscard]] virtual clock_anchor anchor() const = 0;
 };
 
-/// One timer of one thread. Arming it again replaces what it was armed for.
+/// One timer of one thread. Arming it again replaces what it was armed for. It is called by one
+/// actor, one call after the other, from whatever thread runs that actor.
 class timer {
  public:
   virtual ~timer() = default;
-  /// `due` runs on the timer's thread at or soon after `at`.
+  /// `due` runs once at or soon after `at`, on any thread, but not inside the call: it only sends a
+  /// message. That it runs though it was replaced meanwhile does no harm.
   virtual void arm(protocol::instant at, std::function<void()> due) = 0;
   virtual void disarm() = 0;
 };
 
-/// The way between the threads that the shards share out. What one thread posts to another arrives
-/// in the order of the calls.
+/// The way between the threads that the shards share out, and the way onto a thread from anywhere.
+/// To the coordinator a thread is a place where one thing happens after the other: what is posted
+/// to it runs one at a time, sees what ran there before, and comes in the order in which each
+/// caller posted it. Whether that is one thread of the machine does not matter.
 class shard_link {
  public:
   virtual ~shard_link() = default;
+  /// Called from any thread. `what` does not block; a link of several threads, or on a scheduler
+  /// with several workers, does not run it inside the call.
   virtual void post(std::size_t thread, std::function<void()> what) = 0;
 };
 
@@ -73,15 +79,17 @@ struct actor_options {
   std::string node = "leaseholdd";
 };
 
+/// Options are never changed, only replaced: each actor keeps those that it was told last.
+using options_ptr = std::shared_ptr<const actor_options>;
+
 class usage;
 
-/// What the actors of one thread share by value or by port; made before the first of them, constant
-/// from the first message on, but for the options, which the thread itself replaces between two
-/// messages when the operator changes them.
+/// What the actors of one thread share by value or by port; made before the first of them and
+/// constant from the first message on, so that actors of one thread may run side by side.
 struct thread_context {
   std::size_t thread = 0;
   std::size_t threads = 1;
-  actor_options options;
+  options_ptr options;  ///< of the start; `coordinator::change` tells newer ones by message
   std::shared_ptr<actors::usage> usage;  ///< one for all threads
   protocol::instant grants_from;         ///< after a restore nothing is granted before
   std::shared_ptr<const actors::clock> clock;

@@ -172,7 +172,4 @@ class store {
   virtual store_result<log_head> head() = 0;
 };
 
-/// The chain's next value: SHA-256 over the hash before, the row range, the anchor and the rows.
-chain_hash next_chain(const chain_hash& before, const stored_batch& what);
-
 }  // namespace leasehold::actors
