@@ -102,14 +102,16 @@ class memory_session final : public actors::outbound {
 
 class coordinator_rig {
  public:
+  /// `instead`: a store that takes the place of the one in memory; it is done when a call returns.
   explicit coordinator_rig(std::shared_ptr<memory_store> where = std::make_shared<memory_store>(),
                            actors::actor_options options = {},
                            std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>(),
-                           bool restored_backup = false)
+                           bool restored_backup = false,
+                           std::shared_ptr<actors::store> instead = nullptr)
       : store(std::move(where)), clock(std::move(time)), config_(loop_), system_(config_) {
     actors::coordinator_options how;
     how.actors = std::move(options);
-    how.store = store;
+    how.store = instead ? std::move(instead) : store;
     how.clock = clock;
     how.restored_backup = restored_backup;
     how.link = link;
