@@ -2,6 +2,8 @@
 include(CMakeDependentOption)
 option(LEASEHOLD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(LEASEHOLD_WERROR "Treat warnings in our targets as errors" OFF)
+option(LEASEHOLD_TSAN_MAILBOXES
+  "Tell ThreadSanitizer what CAF's mailboxes order; for programs on a scheduler of several workers" OFF)
 set(LEASEHOLD_SANITIZE "" CACHE STRING "Sanitizers: address,undefined or thread")
 
 if(PROJECT_IS_TOP_LEVEL)

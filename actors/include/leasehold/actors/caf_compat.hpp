@@ -14,6 +14,9 @@
 #include <caf/send.hpp>
 #include <exception>
 #include <utility>
+#ifdef LEASEHOLD_TSAN_MAILBOXES
+#include <sanitizer/tsan_interface.h>
+#endif
 
 /// Makes a plain struct a message between actors of one process; it is never serialised. Used at
 /// global scope, after the struct; the argument holds no comma (name a template by an alias first).
@@ -40,6 +43,29 @@ class coordinator_actor : public caf::event_based_actor {
       return caf::error{caf::exit_reason::unhandled_exception};
     });
   }
+
+#ifdef LEASEHOLD_TSAN_MAILBOXES
+  // ThreadSanitizer sees nothing of what CAF's library does, which is not built with it. On a
+  // scheduler of several workers it is told what the mailbox orders: a message before its reader,
+  // one turn of an actor before the next.
+  using caf::event_based_actor::enqueue;
+  void enqueue(caf::mailbox_element_ptr what, caf::execution_unit* on) override {
+    __tsan_release(what.get());
+    __tsan_release(this);
+    caf::event_based_actor::enqueue(std::move(what), on);
+  }
+  resume_result resume(caf::execution_unit* on, std::size_t most) override {
+    __tsan_acquire(this);
+    const auto said = caf::event_based_actor::resume(on, most);
+    __tsan_release(this);
+    return said;
+  }
+  using caf::event_based_actor::consume;
+  caf::invoke_message_result consume(caf::mailbox_element& what) override {
+    __tsan_acquire(&what);
+    return caf::event_based_actor::consume(what);
+  }
+#endif
 
  protected:
   /// Called once, when an exception has ended this actor.
