@@ -5,75 +5,13 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "leasehold/actors/coordinator.hpp"
-#include "src/boot_timer.hpp"
-#include "src/system_clock.hpp"
-#include "src/thread_loop.hpp"
 #include "support/memory_store.hpp"
+#include "support/threaded_rig.hpp"
 
 namespace leasehold::tests {
 namespace {
 
 using protocol::event_kind;
-
-/// Reaches the loops by their index; what concerns the calling loop runs at once.
-class loop_link final : public actors::shard_link {
- public:
-  explicit loop_link(std::vector<std::unique_ptr<server::thread_loop>>& loops) : loops_(loops) {}
-  void post(std::size_t thread, std::function<void()> what) override {
-    if (loops_[thread]->on_thread()) {
-      what();
-    } else {
-      loops_[thread]->post(std::move(what));
-    }
-  }
-
- private:
-  std::vector<std::unique_ptr<server::thread_loop>>& loops_;
-};
-
-/// A coordinator on real threads with a store in memory.
-struct threaded_rig {
-  explicit threaded_rig(std::size_t threads) {
-    clock = std::get<std::shared_ptr<server::system_clock>>(
-        server::system_clock::start(server::machine_clocks(), std::nullopt, {86'400'000}));
-    actors::coordinator_options how;
-    for (std::size_t i = 0; i < threads; ++i) {
-      loops.push_back(std::make_unique<server::thread_loop>());
-      loops.back()->start();
-      std::promise<std::shared_ptr<server::boot_timer>> made;
-      loops.back()->post(
-          [&] { made.set_value(std::make_shared<server::boot_timer>(loops.back()->io(), clock)); });
-      how.threads.push_back({&loops.back()->system(), made.get_future().get()});
-      timers.push_back(how.threads.back().timer);
-    }
-    how.store = store;
-    how.clock = clock;
-    how.link = std::make_shared<loop_link>(loops);
-    how.counters = std::make_shared<actors::counters>();
-    how.make_id = [this] { return "job-" + std::to_string(++made_ids); };
-    how.on_fatal = [](std::string_view why) { FAIL() << why; };
-    coordinator = std::move(
-        std::get<std::unique_ptr<actors::coordinator>>(actors::coordinator::start(std::move(how))));
-  }
-
-  ~threaded_rig() {
-    for (std::size_t i = 0; i < loops.size(); ++i) {
-      EXPECT_EQ(loops[i]->stop([&] {
-        coordinator->exit_thread(i);
-        timers[i]->disarm();
-      }),
-                0U);
-    }
-  }
-
-  std::vector<std::unique_ptr<server::thread_loop>> loops;
-  std::vector<std::shared_ptr<actors::timer>> timers;
-  std::shared_ptr<server::system_clock> clock;
-  std::shared_ptr<memory_store> store = std::make_shared<memory_store>();
-  std::unique_ptr<actors::coordinator> coordinator;
-  std::atomic<int> made_ids{0};
-};
 
 /// Counts down from another thread.
 class latch_of_jobs {
@@ -172,10 +110,11 @@ class OnThreads : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(OnThreads, EveryJobEndsOnceAndTheEvidenceRebuildsEveryRecord) {
   constexpr int jobs = 300;
-  auto store = std::shared_ptr<memory_store>();
+  const auto store = std::make_shared<memory_store>();
   {
-    threaded_rig rig(GetParam());
-    store = rig.store;
+    threaded_rig rig(store, {.threads = GetParam(),
+                             .actors = {},
+                             .on_fatal = [](std::string_view why) { FAIL() << why; }});
     latch_of_jobs done(jobs);
     std::vector<std::shared_ptr<eager_worker>> workers;
     for (std::size_t i = 0; i < GetParam(); ++i) {

@@ -1,0 +1,313 @@
+#include "crash_run.hpp"
+
+#include <cstdlib>
+#include <future>
+#include <memory>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "src/store/sqlite_store.hpp"
+#include "src/store/verify.hpp"
+#include "support/crash_vfs.hpp"
+#include "support/driver.hpp"
+#include "support/recording_store.hpp"
+#include "support/stored_log.hpp"
+#include "support/temporary_directory.hpp"
+#include "support/threaded_rig.hpp"
+
+namespace leasehold::tests {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The connection that was opened first since it was forgotten: a store opens its writer's first.
+sqlite3* first_opened = nullptr;
+
+int note_opened(sqlite3* db, char**, const sqlite3_api_routines*) {
+  if (first_opened == nullptr) first_opened = db;
+  return SQLITE_OK;
+}
+
+/// Jobs whose leases end soon when nobody speaks for them, so that they are granted again.
+protocol::policy short_policy() {
+  protocol::policy p;
+  p.ack_timeout = {100};
+  p.lease_duration = {300};
+  p.recovery_grace = {50};
+  p.reconcile_window = {200};
+  p.cancel_grace = {100};
+  return p;
+}
+
+/// A session on one of the coordinator's threads.
+class rig_session final : public actors::outbound,
+                          public std::enable_shared_from_this<rig_session> {
+ public:
+  rig_session(threaded_rig& rig, crash_vfs& disk, std::size_t thread, std::string name,
+              driven_session::options how, driver_log& log)
+      : rig_(rig),
+        disk_(disk),
+        thread_(thread),
+        name_(std::move(name)),
+        session_(std::move(how), log, [&rig] { return rig.clock->now(); }) {}
+
+  void start() {
+    rig_.loops[thread_]->post([self = shared_from_this()] {
+      actors::principal who;
+      who.name = self->name_;
+      who.tenant = protocol::tenant_id{"t"};
+      who.queues = {"*"};
+      self->epoch_ = self->gateway().open_session(who, self);
+      self->deliver(self->session_.hello());
+    });
+  }
+
+  void send(std::span<const protocol::coordinator_frame> frames) override {
+    // Nobody hears what is said after the power has gone.
+    if (disk_.crashed()) return;
+    session_.hear(frames);
+    while (auto next = session_.next_message()) deliver(std::move(*next));
+  }
+  void close(protocol::close_code, std::string_view) override {}
+  void pause_reading(bool) override {}
+
+ private:
+  actors::gateway& gateway() { return rig_.coordinator->on(thread_); }
+  void deliver(driven_session::message frames) {
+    gateway().deliver(epoch_, {std::move(frames), {}, {}}, rig_.clock->now());
+  }
+
+  threaded_rig& rig_;
+  crash_vfs& disk_;
+  std::size_t thread_;
+  std::string name_;
+  driven_session session_;
+  actors::session_id epoch_ = 0;
+};
+
+/// Submits one job after another from one thread, and cancels some.
+class submitter {
+ public:
+  submitter(threaded_rig& rig, crash_vfs& disk, std::size_t thread, std::string prefix,
+            driver_log& log)
+      : rig_(rig), disk_(disk), thread_(thread), prefix_(std::move(prefix)), log_(log) {}
+
+  void start(int at_once) {
+    for (int i = 0; i < at_once; ++i) rig_.loops[thread_]->post([this] { submit(); });
+  }
+
+ private:
+  void submit() {
+    if (disk_.crashed()) return;
+    const auto job = prefix_ + std::to_string(++count_);
+    actors::job_spec spec;
+    spec.queue = "q";
+    spec.payload = "work of " + job + std::string(static_cast<std::size_t>(count_ % 7) * 400, '.');
+    spec.policy = short_policy();
+    log_.keep_submit(job, spec.payload);
+    rig_.coordinator->on(thread_).submit(
+        {protocol::tenant_id{"t"}, protocol::job_id{job}, std::move(spec)},
+        [this, job](const actors::answer& said) {
+          keep(protocol::event_kind::submit, job, said);
+          if (count_ % 9 == 0) cancel(job);
+          submit();
+        });
+  }
+  void cancel(const std::string& job) {
+    protocol::event what;
+    what.kind = protocol::event_kind::cancel;
+    what.lease = protocol::lease_id{job};
+    rig_.coordinator->on(thread_).operate(
+        {protocol::tenant_id{"t"}, what.lease}, what, [this, job](const actors::answer& said) {
+          keep(protocol::event_kind::cancel, job, said);
+        });
+  }
+  void keep(protocol::event_kind kind, const std::string& job, const actors::answer& said) {
+    if (disk_.crashed()) return;
+    log_.keep(kept_answer{kind, job, said.job ? said.job->row.value : 0, said.decision,
+                          said.reason});
+  }
+
+  threaded_rig& rig_;
+  crash_vfs& disk_;
+  std::size_t thread_;
+  std::string prefix_;
+  driver_log& log_;
+  int count_ = 0;
+};
+
+/// A directory over all its lives.
+struct kept_store {
+  temporary_directory parent;
+  driver_log seen;
+  expected_log expected;
+  [[nodiscard]] std::filesystem::path directory() const { return parent.path() / "data"; }
+};
+
+class crashing {
+ public:
+  explicit crashing(const crash_options& how) : how_(how), random_(how.seed) {}
+
+  crash_report run() {
+    for (int i = 0; i < how_.crashes; ++i) {
+      if (i % how_.lives_of_a_store == 0) store_ = std::make_unique<kept_store>();
+      live(i);
+      report_.lost_changes += static_cast<std::int64_t>(disk_.unsynced());
+      disk_.restart(static_cast<survival>(random_() % 5), random_());
+      const bool last_life = (i + 1) % how_.lives_of_a_store == 0 || i + 1 == how_.crashes;
+      if (last_life) end_store(i);
+    }
+    return report_;
+  }
+
+ private:
+  /// From a start to the next crash.
+  void live(int life) {
+    const bool in_the_start = random_() % 4 == 0;
+    const auto most = static_cast<std::int64_t>(in_the_start ? 40 : 900);
+    const auto call = 1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most));
+    if (in_the_start) disk_.crash_in_call(call);
+    serve(life, [&](threaded_rig& rig) {
+      if (!in_the_start) disk_.crash_in_call(call);
+      load(rig, life);
+    });
+    disk_.crash();
+    ++report_.crashes;
+  }
+
+  /// Nothing is armed here: what is left must serve, and be whole.
+  void end_store(int life) {
+    bool served = false;
+    serve(life, [&](threaded_rig&) { served = true; });
+    if (!served) lost(life, {"the store does not serve any more"});
+    for (const auto& each : store_->seen.standings()) report_.offers += !each.offered_to.empty();
+    report_.verdicts += static_cast<std::int64_t>(store_->seen.verdicts().size());
+    store_.reset();
+    disk_.crash();
+    disk_.restart(survival::nothing, 0);
+  }
+
+  template <class Then>
+  void serve(int life, Then then) {
+    first_opened = nullptr;
+    auto opened = storage::open_sqlite_store({.directory = store_->directory()});
+    if (const auto* fault = std::get_if<actors::store_error>(&opened)) {
+      return failed_to_start(life, *fault);
+    }
+    if (how_.never_sync && first_opened != nullptr) {
+      sqlite3_exec(first_opened, "PRAGMA synchronous = OFF", nullptr, nullptr, nullptr);
+    }
+    const auto where = std::make_shared<recording_store>(
+        std::move(std::get<std::unique_ptr<actors::store>>(opened)), store_->expected,
+        [this] { return !disk_.crashed(); });
+    threaded_rig::options chosen;
+    chosen.threads = how_.threads;
+    chosen.clock = clock_;
+    chosen.actors.checkpoint_interval = {how_.never_sync ? 60'000 : 30};
+    chosen.on_fatal = [this, life](std::string_view why) {
+      if (!disk_.crashed()) lost(life, {"without a crash: " + std::string(why)});
+    };
+    threaded_rig rig(where, std::move(chosen));
+    if (rig.start_error) return failed_to_start(life, *rig.start_error);
+    lost(life, where->faults);
+    look(life);
+    then(rig);
+  }
+
+  void failed_to_start(int life, const actors::store_error& fault) {
+    ++report_.crashes_at_start;
+    if (!disk_.crashed()) lost(life, {"it does not start: " + fault.sentence});
+  }
+
+  /// Looks for everything that was told. A crash meanwhile leaves it to the next life.
+  void look(int life) {
+    const auto log = read_log(store_->directory());
+    auto losses = loss_search(log, store_->seen).run();
+    for (auto& each : store_->expected.compare(log.rows)) losses.push_back(std::move(each));
+    const auto verified = storage::verify_directory(store_->directory(), {});
+    if (disk_.crashed()) return;
+    lost(life, losses);
+    report_.rows += static_cast<std::int64_t>(log.rows.size());
+    if (const auto* fault = std::get_if<actors::store_error>(&verified)) {
+      lost(life, {"verify: " + fault->sentence});
+      return;
+    }
+    for (const auto& each : std::get<storage::verify_report>(verified).problems) {
+      lost(life, {"verify: row " + std::to_string(each.row.value) + ": " + each.sentence});
+    }
+  }
+
+  void load(threaded_rig& rig, int life) {
+    std::vector<std::shared_ptr<rig_session>> sessions;
+    for (std::size_t i = 0; i < how_.sessions; ++i) {
+      // Half of the workers outlive the coordinator and come back.
+      const auto process = i % 2 == 0 ? std::size_t{0} : static_cast<std::size_t>(life + 1);
+      auto incarnation = std::to_string(1'000'000 + process);
+      incarnation.insert(0, 32 - incarnation.size(), 'a');
+      const std::size_t batch = i % 4 < 2 ? 1 : 64;
+      sessions.push_back(std::make_shared<rig_session>(
+          rig, disk_, i % how_.threads, "w" + std::to_string(i),
+          driven_session::options{std::move(incarnation), batch, batch == 1 ? 4 : 24, random_()},
+          store_->seen));
+      sessions.back()->start();
+    }
+    std::vector<std::unique_ptr<submitter>> submitters;
+    for (std::size_t i = 0; i < how_.threads; ++i) {
+      submitters.push_back(std::make_unique<submitter>(
+          rig, disk_, i, "j" + std::to_string(life) + "-" + std::to_string(i) + "-",
+          store_->seen));
+      submitters.back()->start(24);
+    }
+    std::jthread copying;
+    if (life % 2 == 1) copying = copy_wal_now_and_then();
+    if (!disk_.wait_for_crash(10s)) disk_.crash();
+    // The loops still run what was posted; the submitters must outlive that.
+    rig.stop();
+  }
+
+  /// The log is copied into the database while it is written, as it is at 32 MiB of it.
+  std::jthread copy_wal_now_and_then() {
+    return std::jthread([this, file = store_->directory() / "leasehold.db"] {
+      while (!disk_.wait_for_crash(10ms)) {
+        sqlite3* db = nullptr;
+        sqlite3_open_v2(file.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr);
+        sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+        sqlite3_close(db);
+      }
+    });
+  }
+
+  void lost(int life, const std::vector<std::string>& what) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& each : what) {
+      report_.losses.push_back("after crash " + std::to_string(life) + ": " + each);
+    }
+  }
+
+  crash_options how_;
+  std::mt19937_64 random_;
+  crash_vfs disk_;
+  std::shared_ptr<server::system_clock> clock_ = machine_clock();
+  std::unique_ptr<kept_store> store_;
+  std::mutex mutex_;
+  crash_report report_;
+};
+
+}  // namespace
+
+crash_report run_crashes(const crash_options& how) {
+  sqlite3_initialize();
+  sqlite3_auto_extension(reinterpret_cast<void (*)()>(&note_opened));
+  auto report = crashing(how).run();
+  sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(&note_opened));
+  return report;
+}
+
+int crashes_wanted(int otherwise) {
+  const char* wanted = std::getenv("LEASEHOLD_CRASHES");
+  return wanted == nullptr ? otherwise : static_cast<int>(std::strtol(wanted, nullptr, 10));
+}
+
+}  // namespace leasehold::tests

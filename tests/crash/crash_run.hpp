@@ -1,0 +1,38 @@
+// A coordinator under load whose machine loses power again and again: after each crash it starts
+// anew on what is left, and all that it ever told somebody is looked for there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace leasehold::tests {
+
+struct crash_options {
+  int crashes = 1;
+  std::uint64_t seed = 1;
+  std::size_t threads = 2;
+  std::size_t sessions = 64;
+  /// The writer does not wait for the disk: the loss that the search must find.
+  bool never_sync = false;
+  /// How many crashes the same directory sees before another begins.
+  int lives_of_a_store = 8;
+};
+
+struct crash_report {
+  std::vector<std::string> losses;
+  int crashes = 0;
+  int crashes_at_start = 0;  ///< before the coordinator served
+  std::int64_t verdicts = 0;
+  std::int64_t offers = 0;
+  std::int64_t rows = 0;
+  std::int64_t lost_changes = 0;  ///< writes that had not been synced at a crash
+};
+
+crash_report run_crashes(const crash_options& how);
+
+/// LEASEHOLD_CRASHES, or what CI runs.
+int crashes_wanted(int otherwise);
+
+}  // namespace leasehold::tests

@@ -1,0 +1,145 @@
+// A store in front of another: it keeps what was handed over to be committed and what was answered,
+// so that a test can tell whether a log holds whole batches, in order, and all that were answered.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "leasehold/actors/store.hpp"
+
+namespace leasehold::tests {
+
+/// The log as it should be, over all lives of one directory.
+class expected_log {
+ public:
+  void hand_over(const actors::batch& what) {
+    const std::lock_guard lock(mutex_);
+    std::string bytes;
+    for (const auto& group : what.groups) bytes += group;
+    auto read = protocol::decode_rows(bytes, {next_row()});
+    std::ranges::move(read.rows, std::back_inserter(rows_));
+    ends_.insert(next_row() - 1);
+  }
+  void answered(protocol::row_number last) {
+    const std::lock_guard lock(mutex_);
+    answered_ = std::max(answered_, last.value);
+  }
+  /// The coordinator starts on a log that ends here. What is wrong with that, if anything is.
+  std::vector<std::string> recovered(protocol::row_number last) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> faults;
+    if (last.value < answered_) {
+      faults.push_back("the log ends at row " + std::to_string(last.value) +
+                       ", but batches up to row " + std::to_string(answered_) + " were answered");
+    }
+    if (!ends_.contains(last.value)) {
+      faults.push_back("the log ends at row " + std::to_string(last.value) +
+                       ", in the middle of a batch");
+    }
+    ends_.erase(ends_.upper_bound(last.value), ends_.end());
+    if (last.value < next_row()) rows_.resize(static_cast<std::size_t>(last.value));
+    answered_ = last.value;
+    return faults;
+  }
+  /// Compares the rows up to the newest start.
+  std::vector<std::string> compare(const std::vector<protocol::stored_row>& log) {
+    const std::lock_guard lock(mutex_);
+    const auto rows = std::min(rows_.size(), log.size());
+    for (std::size_t i = 0; i < rows; ++i) {
+      if (log[i] == rows_[i]) continue;
+      return {"row " + std::to_string(i + 1) + " is not the one that was handed over"};
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::int64_t next_row() const {
+    return static_cast<std::int64_t>(rows_.size()) + 1;
+  }
+
+  std::mutex mutex_;
+  std::vector<protocol::stored_row> rows_;
+  std::set<std::int64_t> ends_{0};  ///< of batches
+  std::int64_t answered_ = 0;
+};
+
+class recording_store final : public actors::store {
+ public:
+  /// `counts` says whether an answer still counts: nobody hears one after the crash.
+  recording_store(std::unique_ptr<actors::store> behind, expected_log& log,
+                  std::function<bool()> counts)
+      : log_(log), counts_(std::move(counts)), behind_(std::move(behind)) {}
+
+  actors::store_result<actors::recovered_head> recover(
+      const std::function<void(const actors::store_state&)>& on_state,
+      const std::function<void(actors::checkpoint_entry&&)>& on_record,
+      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
+      const std::function<void(actors::stored_batch&&)>& on_batch) override {
+    auto found = behind_->recover(on_state, on_record, on_policy, on_batch);
+    if (const auto* head = std::get_if<actors::recovered_head>(&found)) {
+      faults = log_.recovered(head->head.last_row);
+    }
+    return found;
+  }
+  void commit(actors::batch what,
+              std::function<void(actors::store_result<actors::committed>)> done) override {
+    log_.hand_over(what);
+    behind_->commit(std::move(what), [this, done = std::move(done)](
+                                         actors::store_result<actors::committed> result) {
+      const auto* durable = std::get_if<actors::committed>(&result);
+      if (durable != nullptr && counts_()) log_.answered(durable->head.last_row);
+      done(std::move(result));
+    });
+  }
+  void checkpoint(actors::checkpoint_slice slice,
+                  std::function<void(actors::store_result<bool>)> done) override {
+    behind_->checkpoint(std::move(slice), std::move(done));
+  }
+  void read_grant(protocol::lease_key key, protocol::row_number newest,
+                  std::function<void(actors::store_result<actors::stored_grant>)> done) override {
+    behind_->read_grant(std::move(key), newest, std::move(done));
+  }
+  void find_row_before(
+      protocol::instant at,
+      std::function<void(actors::store_result<protocol::row_number>)> done) override {
+    behind_->find_row_before(at, std::move(done));
+  }
+  void cut(protocol::row_number upto,
+           std::function<void(actors::store_result<protocol::row_number>)> done) override {
+    behind_->cut(upto, std::move(done));
+  }
+  actors::store_result<std::optional<protocol::policy>> find_policy(
+      protocol::policy_id id) override {
+    return behind_->find_policy(id);
+  }
+  actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
+      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit) override {
+    return behind_->rows_of_lease(key, newest, limit);
+  }
+  actors::store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
+                                                                    std::size_t limit) override {
+    return behind_->rows_from(from, limit);
+  }
+  actors::store_result<std::vector<actors::stored_batch>> batches_from(
+      protocol::row_number from, std::size_t limit) override {
+    return behind_->batches_from(from, limit);
+  }
+  actors::store_result<actors::log_head> head() override { return behind_->head(); }
+
+  /// What the newest recover found wrong.
+  std::vector<std::string> faults;
+
+ private:
+  expected_log& log_;
+  std::function<bool()> counts_;
+  std::unique_ptr<actors::store> behind_;
+};
+
+}  // namespace leasehold::tests

@@ -1,0 +1,232 @@
+#include "support/stored_log.hpp"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "leasehold/actors/job.hpp"
+
+namespace leasehold::tests {
+
+using protocol::event_kind;
+using protocol::stored_row;
+
+namespace {
+
+/// From this number on reasons say that a frame was not judged: it leaves no row.
+constexpr auto first_unjudged = static_cast<std::uint16_t>(protocol::reason::holder_not_yours);
+
+bool was_judged(protocol::reason why) { return static_cast<std::uint16_t>(why) < first_unjudged; }
+
+bool is_grant(const stored_row& r) {
+  return (r.input.kind == event_kind::offer || r.input.kind == event_kind::acquire) &&
+         r.answer.decision == protocol::decision::applied;
+}
+
+std::string decision_text(protocol::decision what, protocol::reason why) {
+  return std::string(word(what)) + "(" + std::string(word(why)) + ")";
+}
+
+using open_database = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
+
+/// Runs a query; yields what went wrong, or nothing.
+std::string each_row(sqlite3* db, std::string_view sql,
+                     const std::function<void(sqlite3_stmt*)>& take) {
+  sqlite3_stmt* made = nullptr;
+  if (sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &made, nullptr) !=
+      SQLITE_OK) {
+    return sqlite3_errmsg(db);
+  }
+  const std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> query(made, &sqlite3_finalize);
+  int code = sqlite3_step(made);
+  for (; code == SQLITE_ROW; code = sqlite3_step(made)) take(made);
+  return code == SQLITE_DONE ? std::string() : sqlite3_errmsg(db);
+}
+
+void take_batch(sqlite3_stmt* from, stored_log& into) {
+  const auto first = sqlite3_column_int64(from, 0);
+  const auto last = sqlite3_column_int64(from, 1);
+  const std::string_view body(static_cast<const char*>(sqlite3_column_blob(from, 2)),
+                              static_cast<std::size_t>(sqlite3_column_bytes(from, 2)));
+  auto read = protocol::decode_rows(body, {first});
+  const auto expected = static_cast<std::int64_t>(into.rows.size()) + 1;
+  if (first != expected || read.broken ||
+      static_cast<std::int64_t>(read.rows.size()) != last - first + 1) {
+    into.faults.push_back("the batch of rows " + std::to_string(first) + " to " +
+                          std::to_string(last) + " is not whole or not the next one");
+  }
+  std::ranges::move(read.rows, std::back_inserter(into.rows));
+}
+
+}  // namespace
+
+stored_log read_log(const std::filesystem::path& directory) {
+  stored_log out;
+  sqlite3* opened = nullptr;
+  const auto file = directory / "leasehold.db";
+  const int code = sqlite3_open_v2(file.c_str(), &opened, SQLITE_OPEN_READWRITE, nullptr);
+  const open_database db(opened, &sqlite3_close);
+  if (code != SQLITE_OK) {
+    out.faults.emplace_back("the database does not open");
+    return out;
+  }
+  sqlite3_busy_timeout(db.get(), 5000);
+  const auto add = [&](const std::string& fault) {
+    if (!fault.empty()) out.faults.push_back(fault);
+  };
+  add(each_row(db.get(), "SELECT first_row, last_row, body FROM batch ORDER BY first_row",
+               [&](sqlite3_stmt* row) { take_batch(row, out); }));
+  add(each_row(db.get(), "SELECT id FROM policy", [&](sqlite3_stmt* row) {
+    out.policies.insert(static_cast<std::uint64_t>(sqlite3_column_int64(row, 0)));
+  }));
+  return out;
+}
+
+loss_search::loss_search(const stored_log& log, const driver_log& seen) : log_(log), seen_(seen) {}
+
+std::vector<std::string> loss_search::run() {
+  faults_ = log_.faults;
+  index();
+  for (const auto& each : seen_.verdicts()) look_for(each);
+  for (const auto& each : seen_.standings()) look_for(each);
+  for (const auto& each : seen_.answers()) look_for(each);
+  for (const auto& each : seen_.messages()) look_whether_whole(each);
+  for (const auto& [job, payload] : seen_.submits()) look_whether_whole(job, payload);
+  compare_generations();
+  return faults_;
+}
+
+void loss_search::index() {
+  for (const auto& row : log_.rows) {
+    const auto& lease = row.key.lease.value;
+    if (lease.empty()) continue;
+    leases_[lease].push_back(&row);
+    if (is_grant(row)) grants_[lease].push_back(row.row.value);
+    if (row.has_input && row.input.frame_id != 0) {
+      frames_.emplace(frame_key{row.input.session_epoch, row.input.frame_id}, &row);
+    }
+    if (row.policy.value != 0 && !log_.policies.contains(row.policy.value)) {
+      report("row " + std::to_string(row.row.value) + " names a policy that is not stored");
+    }
+  }
+}
+
+void loss_search::look_for(const kept_verdict& said) {
+  const auto [begin, end] = frames_.equal_range({said.epoch, said.frame_id});
+  const auto what = "frame " + std::to_string(said.frame_id) + " of session " +
+                    std::to_string(said.epoch) + " about " + said.lease + ", answered " +
+                    decision_text(said.decision, said.reason) + " at row " +
+                    std::to_string(said.row);
+  if (!was_judged(said.reason)) {
+    if (begin != end) report(what + ", was judged all the same");
+    return;
+  }
+  const bool found = std::any_of(begin, end, [&](const auto& entry) {
+    const stored_row& row = *entry.second;
+    return row.key.lease.value == said.lease && row.answer.decision == said.decision &&
+           row.answer.reason == said.reason && (said.row == 0 || row.row.value <= said.row);
+  });
+  if (!found) report(what + ", has no such row");
+  if (said.row != 0) look_for(kept_standing{said.lease, said.gen, said.row, {}});
+}
+
+void loss_search::look_for(const kept_standing& said) {
+  const auto* row = row_of(said.lease, said.row);
+  const auto what = "row " + std::to_string(said.row) + " of " + said.lease + ", told with generation " +
+                    std::to_string(said.gen);
+  if (row == nullptr) return report(what + ", is not in the log");
+  // A lease that was lost is told with the generation that ended, not with the newest.
+  const auto granted = grants_until(said.lease, said.row);
+  if (granted < said.gen) {
+    return report(what + ", was granted only " + std::to_string(granted) + " times by then");
+  }
+  if (said.offered_to.empty()) return;
+  if (!is_grant(*row) || row->input.from.value != said.offered_to || granted != said.gen) {
+    report(what + " to " + said.offered_to + ", is no such offer");
+  }
+}
+
+void loss_search::look_for(const kept_answer& said) {
+  if (!was_judged(said.reason)) return;
+  const auto found = leases_.find(said.lease);
+  const bool there = found != leases_.end() &&
+                     std::ranges::any_of(found->second, [&](const stored_row* row) {
+                       return row->input.kind == said.kind && row->row.value <= said.row &&
+                              row->answer.decision == said.decision &&
+                              row->answer.reason == said.reason;
+                     });
+  if (there && row_of(said.lease, said.row) != nullptr) return;
+  report(std::string(word(said.kind)) + " of " + said.lease + ", answered " +
+         decision_text(said.decision, said.reason) + " at row " + std::to_string(said.row) +
+         ", has no such row");
+}
+
+void loss_search::look_whether_whole(const kept_message& said) {
+  struct part {
+    int there = 0;
+    int missing = 0;
+  };
+  std::map<std::string, part> parts;
+  for (const auto& [frame, lease] : said.frames) {
+    auto& of_lease = parts[lease];
+    ++(frames_.contains({said.epoch, frame}) ? of_lease.there : of_lease.missing);
+  }
+  for (const auto& [lease, of_lease] : parts) {
+    if (of_lease.there == 0 || of_lease.missing == 0) continue;
+    report("of the frames of one message about " + lease + " in session " +
+           std::to_string(said.epoch) + " " + std::to_string(of_lease.there) +
+           " are in the log and " + std::to_string(of_lease.missing) + " are not");
+  }
+}
+
+void loss_search::look_whether_whole(const std::string& job, const std::string& payload) {
+  const auto found = leases_.find(job);
+  if (found == leases_.end()) return;
+  const stored_row& first = *found->second.front();
+  const auto spec = actors::decode_job(first.attachment);
+  if (first.input.kind != event_kind::submit || !spec || spec->payload != payload ||
+      first.policy.value == 0) {
+    report("job " + job + " is in the log, but its submit is not, or not as it was sent");
+  }
+}
+
+void loss_search::compare_generations() {
+  std::map<std::string, std::map<std::int64_t, const kept_standing*>> offers;
+  for (const auto& each : seen_.standings()) {
+    if (each.offered_to.empty()) continue;
+    const auto [at, fresh] = offers[each.lease].try_emplace(each.gen, &each);
+    if (fresh || (at->second->row == each.row && at->second->offered_to == each.offered_to)) {
+      continue;
+    }
+    report("generation " + std::to_string(each.gen) + " of " + each.lease + " was given to " +
+           at->second->offered_to + " and to " + each.offered_to);
+  }
+  for (const auto& [lease, by_gen] : offers) {
+    std::int64_t row = 0;
+    for (const auto& [gen, offer] : by_gen) {
+      if (offer->row <= row) {
+        report("generation " + std::to_string(gen) + " of " + lease + " goes back in the log");
+      }
+      row = offer->row;
+    }
+  }
+}
+
+const stored_row* loss_search::row_of(const std::string& lease, std::int64_t row) const {
+  if (row < 1 || row > static_cast<std::int64_t>(log_.rows.size())) return nullptr;
+  const auto& found = log_.rows[static_cast<std::size_t>(row - 1)];
+  return found.key.lease.value == lease ? &found : nullptr;
+}
+
+std::int64_t loss_search::grants_until(const std::string& lease, std::int64_t row) const {
+  const auto found = grants_.find(lease);
+  if (found == grants_.end()) return 0;
+  return std::ranges::upper_bound(found->second, row) - found->second.begin();
+}
+
+void loss_search::report(std::string sentence) { faults_.push_back(std::move(sentence)); }
+
+}  // namespace leasehold::tests
