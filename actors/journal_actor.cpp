@@ -69,6 +69,9 @@ actor_behavior journal_actor::make_behavior() {
 
 void journal_actor::on_exit() {
   self_.who = nullptr;
+  // Commits on their way keep this actor: the store must not live as long as they do, because they
+  // end with it.
+  store_ = nullptr;
   watches_.clear();
 }
 
