@@ -69,6 +69,20 @@ class History : public ::testing::Test {
   std::optional<rig_worker> w_;
 };
 
+TEST_F(History, ACheckpointBetweenTwoAnswersOfOneCommitHasTheLeasesOfBoth) {
+  start({});
+  store_->hold();
+  submit(*rig_, "a");
+  submit(*rig_, "b");
+  ASSERT_EQ(store_->waiting(), 2U);
+  store_->complete_as_one([this] { rig_->coordinator->checkpoint(); });
+  store_->resume();
+  rig_->settle();
+  start({});
+  EXPECT_TRUE(job(*rig_, "a"));
+  EXPECT_TRUE(job(*rig_, "b"));
+}
+
 TEST_F(History, ASettledJobIsForgottenAfterItsTimeAndNotBefore) {
   start(with(0, hour));
   finish("j");

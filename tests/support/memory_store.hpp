@@ -95,6 +95,26 @@ class memory_store final : public actors::store {
     while (complete_next()) ++completed;
     return completed;
   }
+  /// As a store that takes what waits into one commit: each batch is answered with the head of all,
+  /// and `after_first` is called behind the first answer.
+  void complete_as_one(const std::function<void()>& after_first) {
+    std::vector<std::pair<pending, actors::store_result<actors::committed>>> done;
+    {
+      const std::lock_guard lock(mutex_);
+      for (auto& each : waiting_) {
+        auto outcome = write(each);
+        done.emplace_back(std::move(each), std::move(outcome));
+      }
+      waiting_.clear();
+      for (auto& [batch, outcome] : done) {
+        if (auto* durable = std::get_if<actors::committed>(&outcome)) durable->head = head_;
+      }
+    }
+    for (std::size_t i = 0; i < done.size(); ++i) {
+      done[i].first.done(done[i].second);
+      if (i == 0) after_first();
+    }
+  }
   /// As a crash between commit and answer: the oldest waiting commit is in the log, nobody is told.
   bool write_next_untold() {
     const std::lock_guard lock(mutex_);
