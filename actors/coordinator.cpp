@@ -88,8 +88,9 @@ void coordinator::parts::spawn(const recovered_leases& found) {
   // on a scheduler of several workers it would else read the contexts while they are written.
   using caf::lazy_init;
   // Epochs rise across restarts: they go on from the coordinator's clock, which never runs
-  // backwards.
-  next_epoch = options.clock->now().ms;
+  // backwards, with room for more sessions in a millisecond than can be opened in one.
+  constexpr session_id epochs_of_a_ms = 64;
+  next_epoch = options.clock->now().ms * epochs_of_a_ms;
   for (auto& context : contexts) context->grants_from = found.state.grants_from;
   for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
     auto& context = contexts[thread];
