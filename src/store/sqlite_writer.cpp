@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "leasehold/protocol/record_image.hpp"
+#include "protocol/mutation.hpp"
 #include "src/store/batch_log.hpp"
 #include "src/store/kept_head.hpp"
 
@@ -225,8 +226,9 @@ std::vector<sqlite_writer::waiting_batch> sqlite_writer::take_batches() {
 
 void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting) {
   actors::log_head head = head_;
-  std::int64_t first_row = head_.last_row.value + 1;
+  const std::int64_t first_row = head_.last_row.value + 1;
   std::optional<store_error> fault = fatal_;
+  if constexpr (protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
   if (!fault) fault = write_batches(waiting, head);
   if (!fault) {
     head_ = head;
@@ -235,6 +237,12 @@ void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting) {
   } else if (fault->what == store_error::kind::fatal) {
     fatal_ = fault;
   }
+  if constexpr (!protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
+}
+
+void sqlite_writer::answer_all(const std::vector<waiting_batch>& waiting, std::int64_t first_row,
+                               const std::optional<store_error>& fault,
+                               const actors::log_head& head) {
   for (const waiting_batch& each : waiting) {
     if (fault) {
       each.done(*fault);

@@ -67,6 +67,9 @@ class sqlite_writer {
   bool wait_for_work(std::unique_lock<std::mutex>& lock);
   std::vector<waiting_batch> take_batches();
   void commit_all(const std::vector<waiting_batch>& waiting);
+  static void answer_all(const std::vector<waiting_batch>& waiting, std::int64_t first_row,
+                         const std::optional<actors::store_error>& fault,
+                         const actors::log_head& head);
   std::optional<actors::store_error> write_batches(const std::vector<waiting_batch>& waiting,
                                                    actors::log_head& head);
   std::optional<actors::store_error> insert(const actors::stored_batch& piece);

@@ -148,7 +148,7 @@ struct kept_store {
 
 class crashing {
  public:
-  explicit crashing(const crash_options& how) : how_(how), random_(how.seed) {}
+  explicit crashing(const crash_options& how) : how_(how) {}
 
   crash_report run() {
     for (int i = 0; i < how_.crashes; ++i) {
@@ -165,6 +165,7 @@ class crashing {
  private:
   /// From a start to the next crash.
   void live(int life) {
+    random_.seed(how_.seed * 1'000'003 + static_cast<std::uint64_t>(life));
     const bool in_the_start = random_() % 4 == 0;
     const auto most = static_cast<std::int64_t>(in_the_start ? 40 : 900);
     const auto call = 1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most));
@@ -199,19 +200,21 @@ class crashing {
     if (how_.never_sync && first_opened != nullptr) {
       sqlite3_exec(first_opened, "PRAGMA synchronous = OFF", nullptr, nullptr, nullptr);
     }
-    const auto where = std::make_shared<recording_store>(
-        std::move(std::get<std::unique_ptr<actors::store>>(opened)), store_->expected,
+    std::vector<std::string> faults;
+    auto where = std::make_shared<recording_store>(
+        std::move(std::get<std::unique_ptr<actors::store>>(opened)), store_->expected, faults,
         [this] { return !disk_.crashed(); });
     threaded_rig::options chosen;
     chosen.threads = how_.threads;
     chosen.clock = clock_;
-    chosen.actors.checkpoint_interval = {how_.never_sync ? 60'000 : 30};
+    // Most writes of a life with checkpoints are theirs.
+    chosen.actors.checkpoint_interval = {how_.never_sync || life % 3 != 0 ? 60'000 : 30};
     chosen.on_fatal = [this, life](std::string_view why) {
       if (!disk_.crashed()) lost(life, {"without a crash: " + std::string(why)});
     };
-    threaded_rig rig(where, std::move(chosen));
+    threaded_rig rig(std::move(where), std::move(chosen));
     if (rig.start_error) return failed_to_start(life, *rig.start_error);
-    lost(life, where->faults);
+    lost(life, faults);
     look(life);
     then(rig);
   }

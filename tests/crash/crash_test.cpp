@@ -1,4 +1,5 @@
 // Power is lost at any store call; what was answered is there afterwards, whole.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -23,6 +24,15 @@ TEST(Crashes, NothingThatWasAnsweredIsLostAndNothingIsHalfThere) {
   // It was a load, and there was something to be lost.
   EXPECT_GT(report.verdicts, 100 * report.crashes);
   EXPECT_GT(report.lost_changes, report.crashes);
+}
+
+/// The search finds what is lost when the writer does not wait for the disk: a control of the test
+/// above.
+TEST(Crashes, AWriterThatDoesNotWaitForTheDiskIsFoundOut) {
+  const auto report = run_crashes({.crashes = 4, .never_sync = true});
+  EXPECT_THAT(report.losses, testing::Contains(testing::HasSubstr("were answered")));
+  EXPECT_THAT(report.losses, testing::Contains(testing::HasSubstr("has no such row")));
+  EXPECT_THAT(report.losses, testing::Contains(testing::HasSubstr("is not in the log")));
 }
 
 }  // namespace

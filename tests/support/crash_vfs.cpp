@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <utility>
 
 namespace leasehold::tests {
@@ -14,6 +15,9 @@ std::string content_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
+
+/// How long the call takes in which the power goes.
+constexpr std::chrono::milliseconds last_call{5};
 
 bool is_journal(int flags) {
   return (flags & (SQLITE_OPEN_WAL | SQLITE_OPEN_MAIN_JOURNAL | SQLITE_OPEN_SUPER_JOURNAL)) != 0;
@@ -235,6 +239,8 @@ std::size_t crash_vfs::unsynced() const {
 
 bool crash_vfs::dies_in_this_call() {
   if (++calls_ != crash_in_) return false;
+  // The disk is at work when the power goes: whoever does not wait for it has said so by then.
+  std::this_thread::sleep_for(last_call);
   crashed_ = true;
   changed_.notify_all();
   return true;

@@ -65,6 +65,11 @@ class driver_log {
     submits_[job] = payload;
   }
 
+  [[nodiscard]] std::size_t heard() const {
+    const std::lock_guard lock(mutex_);
+    return verdicts_.size();
+  }
+
   // ---- once everybody has gone
   [[nodiscard]] const std::vector<kept_verdict>& verdicts() const { return verdicts_; }
   [[nodiscard]] const std::vector<kept_standing>& standings() const { return standings_; }
@@ -79,7 +84,7 @@ class driver_log {
     to.push_back(std::move(what));
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<kept_verdict> verdicts_;
   std::vector<kept_standing> standings_;
   std::vector<kept_answer> answers_;

@@ -72,10 +72,11 @@ class expected_log {
 
 class recording_store final : public actors::store {
  public:
-  /// `counts` says whether an answer still counts: nobody hears one after the crash.
+  /// `faults`: where to say what recover found wrong. `counts` says whether an answer still counts:
+  /// nobody hears one after the crash.
   recording_store(std::unique_ptr<actors::store> behind, expected_log& log,
-                  std::function<bool()> counts)
-      : log_(log), counts_(std::move(counts)), behind_(std::move(behind)) {}
+                  std::vector<std::string>& faults, std::function<bool()> counts)
+      : log_(log), faults_(faults), counts_(std::move(counts)), behind_(std::move(behind)) {}
 
   actors::store_result<actors::recovered_head> recover(
       const std::function<void(const actors::store_state&)>& on_state,
@@ -84,7 +85,7 @@ class recording_store final : public actors::store {
       const std::function<void(actors::stored_batch&&)>& on_batch) override {
     auto found = behind_->recover(on_state, on_record, on_policy, on_batch);
     if (const auto* head = std::get_if<actors::recovered_head>(&found)) {
-      faults = log_.recovered(head->head.last_row);
+      faults_ = log_.recovered(head->head.last_row);
     }
     return found;
   }
@@ -133,11 +134,9 @@ class recording_store final : public actors::store {
   }
   actors::store_result<actors::log_head> head() override { return behind_->head(); }
 
-  /// What the newest recover found wrong.
-  std::vector<std::string> faults;
-
  private:
   expected_log& log_;
+  std::vector<std::string>& faults_;
   std::function<bool()> counts_;
   std::unique_ptr<actors::store> behind_;
 };

@@ -82,7 +82,8 @@ class threaded_rig {
   threaded_rig(const threaded_rig&) = delete;
   threaded_rig& operator=(const threaded_rig&) = delete;
 
-  /// Ends the actors and the threads; nothing that was posted runs afterwards.
+  /// Ends the actors and the threads; nothing that was posted runs afterwards. A store with a
+  /// thread of its own posts until it ends: nobody else may keep it then.
   void stop() {
     for (std::size_t i = 0; i < loops.size(); ++i) {
       EXPECT_EQ(loops[i]->stop([&] {
@@ -91,9 +92,10 @@ class threaded_rig {
       }),
                 0U);
     }
+    coordinator.reset();
   }
 
-  std::vector<std::unique_ptr<server::thread_loop>> loops;
+  std::vector<std::unique_ptr<server::thread_loop>> loops;  ///< outlive the store
   std::shared_ptr<server::system_clock> clock;
   std::unique_ptr<actors::coordinator> coordinator;
   std::optional<actors::store_error> start_error;
