@@ -34,7 +34,8 @@ struct store_facts {
 std::optional<actors::store_error> find_foreign(const std::filesystem::path& file);
 
 /// Opens the database of a store and checks what it is. `create`: makes the tables of an empty
-/// file.
+/// file. For a process that does not have it open yet: a look at the file that does not go through
+/// SQLite gives up the locks that the process has on it.
 actors::store_result<connection> open_database(const std::filesystem::path& file,
                                                connection::access how,
                                                std::optional<std::int64_t> create_with_shards);

@@ -246,7 +246,10 @@ actors::store_result<std::unique_ptr<sqlite_reader>> reader_pool::take() {
   }
   ++made_;
   lock.unlock();
-  auto opened = open_database(file_, connection::access::read_only, std::nullopt);
+  // The writer's file was looked at when it was opened. To look again, past SQLite, would let go of
+  // every lock that this process has on it, and whoever opens the file next could take its
+  // write-ahead log away.
+  auto opened = connection::open(file_, connection::access::read_only);
   if (auto* fault = std::get_if<store_error>(&opened)) {
     lock.lock();
     --made_;

@@ -1,5 +1,6 @@
 #include "src/store/sqlite_store.hpp"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,6 +83,32 @@ struct SqliteStore : ::testing::Test {
 
   temporary_directory directory;
 };
+
+/// Whether another process sees that the database is in use: it must not take its log away then.
+bool is_in_use(const fs::path& directory) {
+  const auto file = directory / storage::database_name;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
+    constexpr off_t shared_range = 0x40000002;  // where SQLite's connections have their locks
+    struct flock wanted{};
+    wanted.l_type = F_WRLCK;
+    wanted.l_whence = SEEK_SET;
+    wanted.l_start = shared_range;
+    wanted.l_len = 510;
+    const bool asked = ::fcntl(descriptor, F_GETLK, &wanted) == 0;
+    ::_exit(asked && wanted.l_type != F_UNLCK ? 0 : 1);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(SqliteStore, IsInUseForOtherProcessesAfterItsReadersHaveOpenedIt) {
+  const auto store = open_store(directory.path());
+  EXPECT_TRUE(is_in_use(directory.path()));
+  EXPECT_EQ(expect(store->rows_from({1}, 10)).size(), 3U);
+  EXPECT_TRUE(is_in_use(directory.path()));
+}
 
 TEST_F(SqliteStore, ASecondCoordinatorIsToldThatTheStoreIsTaken) {
   const auto first = open_store(directory.path());
