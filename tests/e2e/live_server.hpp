@@ -32,7 +32,8 @@ struct api_answer {
 class live_server {
  public:
   /// Starts it and waits until it is ready. `more`: further arguments.
-  explicit live_server(int threads, std::vector<std::string> more = {});
+  explicit live_server(int threads, std::vector<std::string> more = {},
+                       std::string program = LEASEHOLDD);
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
@@ -87,6 +88,7 @@ class live_server {
   tests::temporary_directory kept_;
   int threads_;
   std::vector<std::string> more_;
+  std::string program_;
   std::uint16_t port_ = 0;
   int starts_ = 0;
   std::map<std::string, std::string> tokens_;

@@ -1,0 +1,34 @@
+// The driver's sessions over sockets, and submits over HTTP, until the server is gone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include "live_server.hpp"
+#include "support/driver.hpp"
+
+namespace leasehold::e2e {
+
+struct load_options {
+  std::size_t sessions = 64;
+  std::size_t threads = 2;     ///< of the driver, for the sessions; as many submit
+  int life = 0;                ///< how often the server was started before
+  std::uint64_t seed = 1;
+};
+
+class socket_load {
+ public:
+  /// Connects all sessions and begins.
+  socket_load(const live_server& server, tests::driver_log& log, const load_options& how);
+  /// Waits until every socket has ended.
+  ~socket_load() = default;
+  socket_load(const socket_load&) = delete;
+  socket_load& operator=(const socket_load&) = delete;
+
+ private:
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace leasehold::e2e
