@@ -43,8 +43,8 @@ void log_check::run() {
 }
 
 std::string log_check::find_damage() {
-  auto opened =
-      open_database(directory_ / database_name, connection::access::read_only, std::nullopt);
+  // Not open_database: its look at the file would let go of the locks of this process.
+  auto opened = connection::open(directory_ / database_name, connection::access::read_only);
   if (auto* fault = std::get_if<store_error>(&opened)) return fault->sentence;
   sqlite_reader from(std::move(std::get<connection>(opened)));
   log_head at;
