@@ -1,7 +1,7 @@
 // Faults that tests seed in the rules, and M4 in the store, one at a time, to prove that their
 // checks notice them: M2, M4, M5, M6, M8, M13, M14 and M15 of the catalogue of mutations. A build
-// names one by defining LEASEHOLD_MUTATION for the sources that it recompiles; every other build has
-// none.
+// names one by defining LEASEHOLD_MUTATION for the sources that it recompiles; every other build
+// has none.
 #pragma once
 
 #ifndef LEASEHOLD_MUTATION

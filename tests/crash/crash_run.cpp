@@ -120,14 +120,13 @@ class submitter {
     what.kind = protocol::event_kind::cancel;
     what.lease = protocol::lease_id{job};
     rig_.coordinator->on(thread_).operate(
-        {protocol::tenant_id{"t"}, what.lease}, what, [this, job](const actors::answer& said) {
-          keep(protocol::event_kind::cancel, job, said);
-        });
+        {protocol::tenant_id{"t"}, what.lease}, what,
+        [this, job](const actors::answer& said) { keep(protocol::event_kind::cancel, job, said); });
   }
   void keep(protocol::event_kind kind, const std::string& job, const actors::answer& said) {
     if (disk_.crashed()) return;
-    log_.keep(kept_answer{kind, job, said.job ? said.job->row.value : 0, said.decision,
-                          said.reason});
+    log_.keep(
+        kept_answer{kind, job, said.job ? said.job->row.value : 0, said.decision, said.reason});
   }
 
   threaded_rig& rig_;
@@ -259,8 +258,7 @@ class crashing {
     std::vector<std::unique_ptr<submitter>> submitters;
     for (std::size_t i = 0; i < how_.threads; ++i) {
       submitters.push_back(std::make_unique<submitter>(
-          rig, disk_, i, "j" + std::to_string(life) + "-" + std::to_string(i) + "-",
-          store_->seen));
+          rig, disk_, i, "j" + std::to_string(life) + "-" + std::to_string(i) + "-", store_->seen));
       submitters.back()->start(24);
     }
     std::jthread copying;

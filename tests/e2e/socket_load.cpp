@@ -98,8 +98,10 @@ void drive(std::vector<std::unique_ptr<peer>> peers) {
 /// Submits one job after another until there is no answer any more.
 void submit_jobs(tools::client_options where, driver_log& log, const std::string& prefix) {
   tools::http_client client(std::move(where));
-  const json::object policy{{"ack_timeout_ms", 200},   {"lease_duration_ms", 400},
-                            {"recovery_grace_ms", 50}, {"reconcile_window_ms", 200},
+  const json::object policy{{"ack_timeout_ms", 200},
+                            {"lease_duration_ms", 400},
+                            {"recovery_grace_ms", 50},
+                            {"reconcile_window_ms", 200},
                             {"cancel_grace_ms", 100}};
   for (int i = 1;; ++i) {
     const auto job = prefix + std::to_string(i);
@@ -132,10 +134,10 @@ socket_load::socket_load(const live_server& server, driver_log& log, const load_
   }
   for (std::size_t i = 0; i < how.threads; ++i) {
     threads_.emplace_back([mine = std::move(peers[i])]() mutable { drive(std::move(mine)); });
-    threads_.emplace_back([where, &log, prefix = "j" + std::to_string(how.life) + "-" +
-                                                 std::to_string(i) + "-"] {
-      submit_jobs(where, log, prefix);
-    });
+    threads_.emplace_back(
+        [where, &log, prefix = "j" + std::to_string(how.life) + "-" + std::to_string(i) + "-"] {
+          submit_jobs(where, log, prefix);
+        });
   }
 }
 

@@ -13,8 +13,8 @@ namespace leasehold::e2e {
 
 struct load_options {
   std::size_t sessions = 64;
-  std::size_t threads = 2;     ///< of the driver, for the sessions; as many submit
-  int life = 0;                ///< how often the server was started before
+  std::size_t threads = 2;  ///< of the driver, for the sessions; as many submit
+  int life = 0;             ///< how often the server was started before
   std::uint64_t seed = 1;
 };
 

@@ -91,7 +91,7 @@ bool is_in_use(const fs::path& directory) {
   if (child == 0) {
     const int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC);
     constexpr off_t shared_range = 0x40000002;  // where SQLite's connections have their locks
-    struct flock wanted{};
+    struct flock wanted {};
     wanted.l_type = F_WRLCK;
     wanted.l_whence = SEEK_SET;
     wanted.l_start = shared_range;

@@ -165,7 +165,9 @@ const sqlite3_io_methods crash_vfs::calls_of_sqlite::methods = {
     &write,
     &truncate,
     &sync,
-    [](sqlite3_file* f, sqlite3_int64* size) { return real(f)->pMethods->xFileSize(real(f), size); },
+    [](sqlite3_file* f, sqlite3_int64* size) {
+      return real(f)->pMethods->xFileSize(real(f), size);
+    },
     [](sqlite3_file* f, int how) { return real(f)->pMethods->xLock(real(f), how); },
     [](sqlite3_file* f, int how) { return real(f)->pMethods->xUnlock(real(f), how); },
     [](sqlite3_file* f, int* out) { return real(f)->pMethods->xCheckReservedLock(real(f), out); },
@@ -283,8 +285,7 @@ std::string crash_vfs::left_of(const inode& what, std::string content, survival 
   const std::size_t first_ones = random() % (what.unsynced.size() + 1);
   for (std::size_t i = 0; i < what.unsynced.size(); ++i) {
     const bool whole = how != survival::some_writes && !what.unsynced[i].truncates;
-    const bool kept =
-        how == survival::first_ones ? i < first_ones : whole || random() % 2 == 0;
+    const bool kept = how == survival::first_ones ? i < first_ones : whole || random() % 2 == 0;
     if (kept) redo(content, what.unsynced[i], how, random);
   }
   return content;
@@ -307,8 +308,7 @@ void crash_vfs::restart(survival how, std::uint64_t seed) {
     auto* durable = find(durably_named_);
     node = seen == durable || how == survival::nothing || random() % 2 == 0 ? durable : seen;
     if (node == nullptr) continue;
-    contents[path] =
-        left_of(*node, node == seen ? content_of(path) : node->content, how, random);
+    contents[path] = left_of(*node, node == seen ? content_of(path) : node->content, how, random);
   }
   for (const auto& [path, node] : left) {
     std::filesystem::remove(path);

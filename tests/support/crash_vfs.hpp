@@ -20,9 +20,9 @@ namespace leasehold::tests {
 /// What a crash leaves of the changes that were not synced.
 enum class survival : std::uint8_t {
   nothing,
-  first_ones,    ///< all up to one, in order
-  some_writes,   ///< each by itself, or not
-  sectors_512,   ///< each sector of each write by itself, or not
+  first_ones,   ///< all up to one, in order
+  some_writes,  ///< each by itself, or not
+  sectors_512,  ///< each sector of each write by itself, or not
   sectors_4096,
 };
 
@@ -39,8 +39,8 @@ class crash_vfs {
   crash_vfs(const crash_vfs&) = delete;
   crash_vfs& operator=(const crash_vfs&) = delete;
 
-  /// Counts store calls (open, write, truncate, sync, remove) from 1 again, and crashes in the n-th,
-  /// which fails; 0: in none.
+  /// Counts store calls (open, write, truncate, sync, remove) from 1 again, and crashes in the
+  /// n-th, which fails; 0: in none.
   void crash_in_call(std::int64_t n);
   void crash();
   [[nodiscard]] bool crashed() const noexcept { return crashed_; }
@@ -75,8 +75,7 @@ class crash_vfs {
   inode* inode_of(const std::string& path);
   static std::string left_of(const inode& what, std::string content, survival how,
                              std::mt19937_64& random);
-  static void redo(std::string& content, const change& what, survival how,
-                   std::mt19937_64& random);
+  static void redo(std::string& content, const change& what, survival how, std::mt19937_64& random);
 
   sqlite3_vfs vfs_{};
   sqlite3_vfs* real_ = nullptr;

@@ -77,7 +77,8 @@ void driven_session::take(const protocol::coordinator_frame& frame) {
     keep(notice->standing);
     want(this->frame(notice->standing, event_kind::cancel_ack));
   } else if (const auto* lost = std::get_if<protocol::lease_lost>(&frame.body)) {
-    log_.keep(kept_standing{lost->lost.lease.value, lost->lost.gen.value, lost->lost.row.value, {}});
+    log_.keep(
+        kept_standing{lost->lost.lease.value, lost->lost.gen.value, lost->lost.row.value, {}});
   }
 }
 

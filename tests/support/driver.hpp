@@ -96,9 +96,9 @@ class driver_log {
 class driven_session {
  public:
   struct options {
-    std::string incarnation;    ///< 32 hex digits
-    std::size_t batch = 1;      ///< frames of a message
-    std::int64_t slots = 4;     ///< leases held at once
+    std::string incarnation;  ///< 32 hex digits
+    std::size_t batch = 1;    ///< frames of a message
+    std::int64_t slots = 4;   ///< leases held at once
     std::uint64_t seed = 0;
     std::string queue = "q";
   };

@@ -92,12 +92,12 @@ class recording_store final : public actors::store {
   void commit(actors::batch what,
               std::function<void(actors::store_result<actors::committed>)> done) override {
     log_.hand_over(what);
-    behind_->commit(std::move(what), [this, done = std::move(done)](
-                                         actors::store_result<actors::committed> result) {
-      const auto* durable = std::get_if<actors::committed>(&result);
-      if (durable != nullptr && counts_()) log_.answered(durable->head.last_row);
-      done(std::move(result));
-    });
+    behind_->commit(std::move(what),
+                    [this, done = std::move(done)](actors::store_result<actors::committed> result) {
+                      const auto* durable = std::get_if<actors::committed>(&result);
+                      if (durable != nullptr && counts_()) log_.answered(durable->head.last_row);
+                      done(std::move(result));
+                    });
   }
   void checkpoint(actors::checkpoint_slice slice,
                   std::function<void(actors::store_result<bool>)> done) override {
@@ -128,8 +128,8 @@ class recording_store final : public actors::store {
                                                                     std::size_t limit) override {
     return behind_->rows_from(from, limit);
   }
-  actors::store_result<std::vector<actors::stored_batch>> batches_from(
-      protocol::row_number from, std::size_t limit) override {
+  actors::store_result<std::vector<actors::stored_batch>> batches_from(protocol::row_number from,
+                                                                       std::size_t limit) override {
     return behind_->batches_from(from, limit);
   }
   actors::store_result<actors::log_head> head() override { return behind_->head(); }

@@ -135,8 +135,8 @@ void loss_search::look_for(const kept_verdict& said) {
 
 void loss_search::look_for(const kept_standing& said) {
   const auto* row = row_of(said.lease, said.row);
-  const auto what = "row " + std::to_string(said.row) + " of " + said.lease + ", told with generation " +
-                    std::to_string(said.gen);
+  const auto what = "row " + std::to_string(said.row) + " of " + said.lease +
+                    ", told with generation " + std::to_string(said.gen);
   if (row == nullptr) return report(what + ", is not in the log");
   // A lease that was lost is told with the generation that ended, not with the newest.
   const auto granted = grants_until(said.lease, said.row);
@@ -152,12 +152,11 @@ void loss_search::look_for(const kept_standing& said) {
 void loss_search::look_for(const kept_answer& said) {
   if (!was_judged(said.reason)) return;
   const auto found = leases_.find(said.lease);
-  const bool there = found != leases_.end() &&
-                     std::ranges::any_of(found->second, [&](const stored_row* row) {
-                       return row->input.kind == said.kind && row->row.value <= said.row &&
-                              row->answer.decision == said.decision &&
-                              row->answer.reason == said.reason;
-                     });
+  const bool there =
+      found != leases_.end() && std::ranges::any_of(found->second, [&](const stored_row* row) {
+        return row->input.kind == said.kind && row->row.value <= said.row &&
+               row->answer.decision == said.decision && row->answer.reason == said.reason;
+      });
   if (there && row_of(said.lease, said.row) != nullptr) return;
   report(std::string(word(said.kind)) + " of " + said.lease + ", answered " +
          decision_text(said.decision, said.reason) + " at row " + std::to_string(said.row) +
