@@ -50,8 +50,8 @@ std::vector<json::object> rows_of(const api_answer& said) {
 
 }  // namespace
 
-live_server::live_server(int threads, std::vector<std::string> more, std::string program)
-    : threads_(threads), more_(std::move(more)), program_(std::move(program)) {
+live_server::live_server(int threads, std::vector<std::string> more)
+    : threads_(threads), more_(std::move(more)) {
   make_principals();
   start();
 }
@@ -104,7 +104,7 @@ std::vector<std::string> live_server::arguments() const {
 
 void live_server::start() {
   clients_.clear();
-  process_ = std::make_unique<program_run>(program_, arguments(), log_file());
+  process_ = std::make_unique<program_run>(LEASEHOLDD, arguments(), log_file());
   ++starts_;
   if (!has_logged("\"event\":\"listening\"", starts_)) {
     ADD_FAILURE() << "leaseholdd did not start:\n" << log();

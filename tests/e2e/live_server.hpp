@@ -32,8 +32,7 @@ struct api_answer {
 class live_server {
  public:
   /// Starts it and waits until it is ready. `more`: further arguments.
-  explicit live_server(int threads, std::vector<std::string> more = {},
-                       std::string program = LEASEHOLDD);
+  explicit live_server(int threads, std::vector<std::string> more = {});
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
@@ -88,7 +87,6 @@ class live_server {
   tests::temporary_directory kept_;
   int threads_;
   std::vector<std::string> more_;
-  std::string program_;
   std::uint16_t port_ = 0;
   int starts_ = 0;
   std::map<std::string, std::string> tokens_;
