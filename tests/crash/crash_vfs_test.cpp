@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -57,6 +58,9 @@ class raw_file {
 
 class CrashVfs : public testing::Test {
  protected:
+  // SQLite gives a log the rights of its database, which must be there.
+  CrashVfs() { std::ofstream(kept.path() / "log"); }
+
   /// A journal whose directory entry and whose `a`s are durable.
   void make_durable() {
     raw_file file(path, SQLITE_OPEN_WAL);
@@ -106,16 +110,19 @@ TEST_F(CrashVfs, ATruncationThatWasNotSyncedIsUndone) {
 TEST_F(CrashVfs, AWriteIsTornAtSectors) {
   for (const auto& [how, sector] : {std::pair{survival::sectors_512, std::size_t{512}},
                                     std::pair{survival::sectors_4096, std::size_t{4096}}}) {
-    make_durable();
-    overwrite();
-    const auto left = after_restart(how);
-    for (std::size_t at = 0; at < bytes; at += sector) {
-      EXPECT_EQ(left.substr(at, sector), std::string(sector, left[at])) << at;
+    int torn = 0;
+    for (std::uint64_t seed = 1; seed <= 64; ++seed) {
+      make_durable();
+      overwrite();
+      const auto left = after_restart(how, seed);
+      for (std::size_t at = 0; at < bytes; at += sector) {
+        EXPECT_EQ(left.substr(at, sector), std::string(sector, left[at])) << at;
+      }
+      torn += left.find('a') != left.npos && left.find('b') != left.npos ? 1 : 0;
+      std::filesystem::remove(path);
+      disk.restart(survival::nothing, 0);
     }
-    EXPECT_NE(left.find('a'), std::string::npos);
-    EXPECT_NE(left.find('b'), std::string::npos);
-    std::filesystem::remove(path);
-    disk.restart(survival::nothing, 0);
+    EXPECT_GT(torn, 0) << "some seed keeps a part";
   }
 }
 

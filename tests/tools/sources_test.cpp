@@ -104,10 +104,14 @@ TEST(Arrows, ProtocolAsksForNoFileThreadOrClock) {
 }
 
 TEST(Arrows, ActorsKnowTheProtocolAndCafOnly) {
-  expect_includes("actors/", [](const source&, const std::string& include) {
+  expect_includes("actors/", [](const source& file, const std::string& include) {
     static const std::set<std::string> banned{"<thread>", "<fstream>", "<iostream>", "<filesystem>",
                                               "<random>"};
     if (banned.contains(include)) return false;
+    // Hand-overs within CAF's mailboxes are told to ThreadSanitizer where all of CAF is named.
+    if (include == "<sanitizer/tsan_interface.h>") {
+      return file.path == "actors/include/leasehold/actors/caf_compat.hpp";
+    }
     return is_standard(include) || is_own_folder(include) || starts(include, "<caf/") ||
            starts(include, "\"caf/") || starts(include, "\"leasehold/protocol/") ||
            starts(include, "\"leasehold/actors/") || starts(include, "\"actors/");
