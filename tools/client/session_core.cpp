@@ -62,7 +62,7 @@ void worker_session::core::close(local_time now, std::uint16_t code) {
   outbox_.clear();
   held_.clear();
   phase_ = phase::stopped;
-  notices_.push_back(session_over{over_reason::superseded});
+  notices_.emplace_back(session_over{over_reason::superseded});
 }
 
 void worker_session::core::receive(local_time now, const protocol::coordinator_frame& frame) {
@@ -86,7 +86,7 @@ void worker_session::core::say(local_time now, decltype(protocol::worker_frame::
 
 void worker_session::core::over(over_reason why) {
   phase_ = phase::leaving;
-  notices_.push_back(session_over{why});
+  notices_.emplace_back(session_over{why});
 }
 
 void worker_session::core::sample_clock(local_time now, protocol::instant server_time) {
