@@ -288,11 +288,12 @@ class rig_worker {
 inline actors::answer submit(coordinator_rig& rig, const std::string& id,
                              actors::job_spec spec = {}) {
   if (spec.queue.empty()) spec.queue = "q";
-  actors::answer said;
+  // A commit that is held is answered after this returned.
+  const auto said = std::make_shared<actors::answer>();
   rig.gateway().submit({protocol::tenant_id{"t"}, protocol::job_id{id}, std::move(spec)},
-                       [&](actors::answer a) { said = std::move(a); });
+                       [said](actors::answer a) { *said = std::move(a); });
   rig.settle();
-  return said;
+  return *said;
 }
 
 inline actors::answer operate(coordinator_rig& rig, const std::string& id, protocol::event what) {
