@@ -14,6 +14,7 @@ journal_actor::journal_actor(caf::actor_config& config, context_ptr context,
       store_(std::move(where)),
       last_row_(found.last_row),
       checkpointed_(found.checkpoint),
+      checkpoint_state_(found.state),
       anchor_(found.anchor) {}
 
 actor_behavior journal_actor::make_behavior() {

@@ -56,7 +56,7 @@ class journal_actor final : public coordinator_actor {
   protocol::row_number checkpoint_upto_;
   std::size_t shards_left_ = 0;
   std::deque<checkpoint_part> parts_;
-  store_state checkpoint_state_;  ///< of the checkpoint on its way
+  store_state checkpoint_state_;  ///< of the checkpoint on its way, else of the newest
   // A cut of the log on its way: where, and the shards that have not yet written their base rows.
   bool cutting_ = false;
   protocol::row_number cut_upto_;

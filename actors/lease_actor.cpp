@@ -157,8 +157,7 @@ void lease_actor::decide(lease_work& work) {
   protocol::row_group rows(self_.key, self_.policy_id, work.last_row,
                            work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
   decision_group out;
-  const bool resolves = work.stored == protocol::grant_record::confirms &&
-                        self_.policy.on_conflict == protocol::on_conflict::resolve_by_record;
+  const bool resolves = protocol::resolves_conflict(self_.policy, work.stored);
   group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves);
   if (work.events.empty()) {
     protocol::expire_due(*next, self_.policy, work.stamp, recorder);

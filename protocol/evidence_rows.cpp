@@ -437,11 +437,15 @@ stored_row restore_row(instant grants_from, instant at) {
   r.at = at;
   r.input.kind = event_kind::restore;
   r.answer = {decision::applied, reason::backup_restored, {}, {}};
-  r.attachment = std::string(grants_from_key) + std::to_string(grants_from.ms);
+  r.attachment = grants_from_text(grants_from);
   return r;
 }
 
 }  // namespace
+
+std::string grants_from_text(instant grants_from) {
+  return std::string(grants_from_key) + std::to_string(grants_from.ms);
+}
 
 std::string encode_restore_row(instant grants_from, instant at) {
   return encode_row(restore_row(grants_from, at));

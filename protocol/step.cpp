@@ -71,8 +71,7 @@ void judge(scene& s, const event& what, const deferred_frame* deferred) {
                 s.lease);
 
   if (answer.rule == rule_id::ack_offered) derive(s, own_event(event_kind::activate), true);
-  if (answer.rule == rule_id::other_holder_live && s.stored == grant_record::confirms &&
-      s.chosen.on_conflict == on_conflict::resolve_by_record) {
+  if (answer.rule == rule_id::other_holder_live && resolves_conflict(s.chosen, s.stored)) {
     derive(s, own_event(event_kind::resolve), true);
   }
   count_proof_of_stopping(s, what, answer);
@@ -107,6 +106,10 @@ void step(record& r, const policy& chosen, const event& what, instant now, row_s
   expire_due(r, chosen, mutated(13) ? now + duration{1} : now, rows);
   scene s{r, chosen, now, rows, floor, stored};
   judge(s, what, nullptr);
+}
+
+bool resolves_conflict(const policy& chosen, grant_record stored) noexcept {
+  return chosen.on_conflict == on_conflict::resolve_by_record && stored == grant_record::confirms;
 }
 
 bool may_need_grant_record(const record& r, const policy& chosen, const event& what) noexcept {

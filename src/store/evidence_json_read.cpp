@@ -184,7 +184,7 @@ void read_attachment(const json::object& line, fields& from, evidence_line& out)
     if (grants_from == nullptr || !grants_from->is_int64()) {
       return from.complain("attachment", "does not say from when on grants are made");
     }
-    out.row.attachment = "grants_from=" + std::to_string(grants_from->get_int64());
+    out.row.attachment = protocol::grants_from_text({grants_from->get_int64()});
   }
 }
 

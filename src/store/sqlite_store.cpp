@@ -242,10 +242,11 @@ std::optional<store_error> find_lost_end(const std::filesystem::path& directory,
   const auto kept = read_kept_head(directory);
   if (!kept || kept->last_row < facts.anchor.last_row) return std::nullopt;
   bool extends = *kept == facts.anchor;
-  statement query = db.prepare("SELECT chain FROM batch WHERE last_row = ? AND first_row <= ?1");
+  statement query = db.prepare(
+      "SELECT chain, last_row FROM batch WHERE first_row <= ? ORDER BY first_row DESC LIMIT 1");
   if (query.bind(1, kept->last_row.value).step() == SQLITE_ROW) {
     const std::string_view chain = query.bytes(0);
-    extends = chain.size() == kept->chain.size() &&
+    extends = query.integer(1) == kept->last_row.value && chain.size() == kept->chain.size() &&
               std::memcmp(chain.data(), kept->chain.data(), chain.size()) == 0;
   }
   if (extends) return std::nullopt;

@@ -169,15 +169,21 @@ TEST_F(Conflict, AConflictThatUnfreezesTheLeaseHasItsRowHoweverManyWentBefore) {
   expect_rows_to_fold();
 }
 
-TEST(ConflictPolicy, AFloodUnderFreezeFoldsToo) {
+/// The same under a policy that leaves every conflict to an operator.
+struct ConflictUnderFreeze : ::testing::Test {
+  ConflictUnderFreeze() {
+    a.credit(1);
+    actors::job_spec spec;
+    spec.policy.on_conflict = protocol::on_conflict::freeze;
+    submit(rig, "j", spec);
+    a.ack("j", 1);
+  }
   coordinator_rig rig;
-  rig_worker a(rig, "w", "a");
-  rig_worker stranger(rig, "w", "b");
-  a.credit(1);
-  actors::job_spec spec;
-  spec.policy.on_conflict = protocol::on_conflict::freeze;
-  submit(rig, "j", spec);
-  a.ack("j", 1);
+  rig_worker a{rig, "w", "a"};
+  rig_worker stranger{rig, "w", "b"};
+};
+
+TEST_F(ConflictUnderFreeze, AFloodFoldsToo) {
   for (int round = 0; round < 3; ++round) {
     for (int i = 0; i < 120; ++i) stranger.renew("j", 1, i + 1);
     protocol::event resolve;
@@ -192,15 +198,7 @@ TEST(ConflictPolicy, AFloodUnderFreezeFoldsToo) {
   }
 }
 
-TEST(ConflictPolicy, WithFreezeNothingIsReadAndTheLeaseStaysFrozen) {
-  coordinator_rig rig;
-  rig_worker a(rig, "w", "a");
-  rig_worker stranger(rig, "w", "b");
-  a.credit(1);
-  actors::job_spec spec;
-  spec.policy.on_conflict = protocol::on_conflict::freeze;
-  submit(rig, "j", spec);
-  a.ack("j", 1);
+TEST_F(ConflictUnderFreeze, NothingIsReadAndTheLeaseStaysFrozen) {
   stranger.renew("j", 1, 1);
   EXPECT_EQ(rig.store->reads(), 0);
   EXPECT_TRUE(job(rig, "j")->state->frozen);

@@ -146,6 +146,7 @@ std::string encode_forget_row(const lease_key& key, row_number last_row, const r
                               instant at);
 /// What a restore said: nothing is granted before. In milliseconds as `grants_from=N`.
 std::string encode_restore_row(instant grants_from, instant at);
+std::string grants_from_text(instant grants_from);
 std::optional<instant> grants_from_of(std::string_view attachment);
 /// The same for one lease that restore_record changed.
 std::string encode_restored_lease_row(const lease_key& key, policy_id policy, row_number last_row,

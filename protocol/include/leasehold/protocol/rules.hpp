@@ -91,6 +91,9 @@ void expire_due(record& r, const policy& chosen, instant now, row_sink& rows);
 /// 7a). In replay there is no other record, so it confirms.
 enum class grant_record : std::uint8_t { confirms, contradicts };
 
+/// Whether a conflict is resolved at the instant at which it was opened (7a).
+bool resolves_conflict(const policy& chosen, grant_record stored) noexcept;
+
 /// Judges one event (not recover) at `now`: first the deadlines that are due, then the event, then
 /// what follows from it (activation, deferred frames, conflict resolution, proof of stopping).
 /// `floor`: the highest forgotten generation of the shard; a grant is above both (architecture.md
