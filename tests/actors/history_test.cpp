@@ -19,7 +19,7 @@ actors::actor_options with(std::int64_t retention_ms, std::int64_t forget_after_
   options.retention = {retention_ms};
   options.forget_after = {forget_after_ms};
   options.retention_check = {1'000};
-  options.checkpoint_interval = {500};
+  options.checkpoint_interval = {hour};  // of CAF's clock: every checkpoint is asked for
   return options;
 }
 
