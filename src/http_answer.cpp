@@ -47,7 +47,7 @@ std::string answer_text(const http_response& answer, bool keep_alive, bool body)
   for (const auto& [name, value] : answer.headers) {
     // A value with a line end would begin a field, or an answer, of somebody else's making.
     if (value.find_first_of(std::string_view{"\r\n\0", 3}) != std::string::npos) continue;
-    text += name + ": " + value + "\r\n";
+    text.append(name).append(": ").append(value).append("\r\n");
   }
   const bool has_body = answer.status >= 200 && answer.status != 204 && answer.status != 304;
   if (has_body) text += "content-length: " + std::to_string(answer.body.size()) + "\r\n";

@@ -192,7 +192,7 @@ void serve_jobs(const call_ptr& c) {
   }
   c->api->gateway->list_jobs(
       std::move(filter), std::move(after), static_cast<std::size_t>(size.value_or(100)),
-      [c](actors::job_page page) {
+      [c](const actors::job_page& page) {
         json::array jobs;
         for (const actors::job_view& job : page.jobs) {
           if (!c->who.may_use_queue(job.spec->queue)) continue;
