@@ -44,6 +44,7 @@ class live_server {
   void limit(__rlimit_resource resource, rlim_t soft) const { process_->limit(resource, soft); }
   /// Its exit code once it has ended; nothing when it does not.
   std::optional<int> wait_for_end() { return process_->wait(); }
+  [[nodiscard]] pid_t process() const noexcept { return process_->id(); }
   [[nodiscard]] bool runs() { return !process_->wait(std::chrono::milliseconds{0}); }
 
   /// Waits until the log has said `text` as often.
