@@ -239,7 +239,7 @@ TEST_F(History, NothingIsCutThatTheCheckpointDoesNotHave) {
 TEST_F(History, ARestoredBackupRaisesFloorsAndHoldsGrantsForTheLongestLease) {
   actors::job_spec lasting;
   lasting.queue = "q";
-  lasting.policy.lease_duration = {5 * 60'000};
+  lasting.policy.lease_duration = {std::int64_t{5} * 60'000};
   {
     start(with(0, 0));
     submit(*rig_, "j", lasting);

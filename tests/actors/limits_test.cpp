@@ -172,6 +172,7 @@ TEST(Usage, ReservationsOfManyThreadsNeverPassTheLimit) {
   const auto leases = all.leases_of(protocol::tenant_id{"t"});
   std::atomic<int> taken{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 1000; ++i) {

@@ -10,7 +10,6 @@
 namespace leasehold::tests {
 namespace {
 
-using protocol::decision;
 using protocol::event_kind;
 using protocol::lease_state;
 using protocol::reason;
@@ -178,18 +177,20 @@ struct snapshot {
 
 snapshot snapshot_of(coordinator_rig& rig) {
   snapshot s;
-  rig.gateway().list_jobs({protocol::tenant_id{"t"}, {}, {}, {}}, "", 100, [&](actors::job_page p) {
-    for (const auto& j : p.jobs) s.records.push_back(*j.state);
-  });
-  rig.gateway().queues(protocol::tenant_id{"t"}, [&](std::vector<actors::queue_view> queues) {
-    for (const auto& q : queues) {
-      s.ready += q.ready;
-      s.waiting += q.waiting;
-      s.offered += q.offered;
-      s.held += q.held;
-      s.free_slots += q.free_slots;
-    }
-  });
+  rig.gateway().list_jobs({protocol::tenant_id{"t"}, {}, {}, {}}, "", 100,
+                          [&](const actors::job_page& p) {
+                            for (const auto& j : p.jobs) s.records.push_back(*j.state);
+                          });
+  rig.gateway().queues(protocol::tenant_id{"t"},
+                       [&](const std::vector<actors::queue_view>& queues) {
+                         for (const auto& q : queues) {
+                           s.ready += q.ready;
+                           s.waiting += q.waiting;
+                           s.offered += q.offered;
+                           s.held += q.held;
+                           s.free_slots += q.free_slots;
+                         }
+                       });
   rig.settle();
   for (const auto& count : rig.counters->leases) s.by_state.push_back(count.value());
   return s;

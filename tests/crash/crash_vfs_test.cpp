@@ -14,7 +14,7 @@
 namespace leasehold::tests {
 namespace {
 
-constexpr std::size_t bytes = 16 * 1024;
+constexpr std::size_t bytes = std::size_t{16} * 1024;
 
 /// A file as SQLite has it.
 class raw_file {

@@ -22,6 +22,7 @@ namespace {
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (auto& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;

@@ -109,7 +109,8 @@ TEST_P(refusals, TooManyUnreadableFramesEndTheSession) {
 }
 
 TEST_P(refusals, AnOversizedMessageIsClosedWith1009) {
-  EXPECT_EQ(close_after(std::string(65 * 1024, 'x'), 2), static_cast<int>(close_code::too_big));
+  EXPECT_EQ(close_after(std::string(std::size_t{65} * 1024, 'x'), 2),
+            static_cast<int>(close_code::too_big));
 }
 
 TEST_P(refusals, TextThatIsNoUtf8IsClosedWith1007) {

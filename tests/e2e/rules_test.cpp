@@ -4,7 +4,6 @@
 namespace leasehold::e2e {
 namespace {
 
-using protocol::decision;
 using protocol::event_kind;
 using protocol::outcome;
 using protocol::reason;

@@ -4,7 +4,7 @@ namespace leasehold::e2e {
 
 using protocol::event_kind;
 
-stream_peer::stream_peer(const live_server& server, std::string principal, char digit,
+stream_peer::stream_peer(const live_server& server, const std::string& principal, char digit,
                          protocol::encoding how)
     : incarnation_(32, digit), codec_(how), socket_(server.port()) {
   const auto subprotocol =
@@ -50,6 +50,7 @@ std::int64_t stream_peer::say(frame_body body) {
 std::int64_t stream_peer::say_all(std::vector<frame_body> bodies) {
   const auto first = frame_id_ + 1;
   std::vector<protocol::worker_frame> frames;
+  frames.reserve(bodies.size());
   for (auto& body : bodies) frames.push_back({++frame_id_, std::move(body)});
   std::string message;
   codec_.encode(frames, message);

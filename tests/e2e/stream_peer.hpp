@@ -23,7 +23,7 @@ using frame_body = decltype(protocol::worker_frame::body);
 class stream_peer {
  public:
   /// Upgrades. `digit` makes the incarnation: the same again is the same process come back.
-  stream_peer(const live_server& server, std::string principal, char digit = 'a',
+  stream_peer(const live_server& server, const std::string& principal, char digit = 'a',
               protocol::encoding how = protocol::encoding::protobuf);
 
   [[nodiscard]] bool upgraded() const noexcept { return upgraded_; }

@@ -120,6 +120,7 @@ TEST_P(transfer, EveryOrderOfFiveFramesEndsWithTheSameOwnerAndTheSameProgress) {
     const auto story = story_of(worker, job);
     // Every second one in messages of their own, and each with its last frame twice.
     std::vector<frame_body> frames;
+    frames.reserve(order.size() + 1);
     for (const auto i : order) frames.push_back(story[i]);
     frames.push_back(frames.back());
     if (jobs.size() % 2 == 0) {

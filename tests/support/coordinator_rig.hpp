@@ -187,7 +187,7 @@ class coordinator_rig {
 /// A worker that speaks by hand: one session of the rig.
 class rig_worker {
  public:
-  rig_worker(coordinator_rig& rig, std::string name, std::string incarnation_digit = "a",
+  rig_worker(coordinator_rig& rig, std::string name, const std::string& incarnation_digit = "a",
              std::vector<std::string> queues = {"q"}, std::vector<std::string> granted = {"*"})
       : rig_(rig), queues_(std::move(queues)) {
     who_.name = std::move(name);
