@@ -41,10 +41,13 @@ TEST(HiddenLabels, NameEveryInputAndThePolicyAndNothingThatWasDecided) {
 TEST(Grade, CountsAnswersByFileScenarioOrNeither) {
   for (const std::string name : {R"("file": "f.json", )", R"("scenario": "s", )", ""}) {
     grade_count count;
-    const auto out =
-        grade("{" + name + R"("step": 1, "decision": "applied", "reason": "offered"})" + "\n\n{" +
-                  name + R"("step": 3, "decision": "rejected", "reason": "ownership_conflict"})",
-              count);
+    std::string lines = "{";
+    lines += name;
+    lines += R"("step": 1, "decision": "applied", "reason": "offered"})";
+    lines += "\n\n{";
+    lines += name;
+    lines += R"("step": 3, "decision": "rejected", "reason": "ownership_conflict"})";
+    const auto out = grade(lines, count);
     EXPECT_EQ(out, "");
     EXPECT_EQ(count.steps, 2);
     EXPECT_EQ(count.right, 2);

@@ -13,7 +13,6 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 TEST(metrics, CountersOfAllThreadsAreAddedUp) {
   auto a = std::make_shared<actors::counters>();

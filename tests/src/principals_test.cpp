@@ -179,6 +179,7 @@ TEST_F(principals_test, TokensThatAreAddedAtOnceAreAllKept) {
   fs::create_directories(directory_);
   constexpr int at_once = 8;
   std::vector<std::thread> adding;
+  adding.reserve(at_once);
   for (int i = 0; i < at_once; ++i) {
     adding.emplace_back([this, i] {
       const auto added =

@@ -140,6 +140,7 @@ TEST(ThreadLoop, SpawnedActorsEndWithTheirLastHandle) {
   loop.start();
   on_loop(loop, [&] {
     std::vector<actor_handle> handles;
+    handles.reserve(1000);
     for (int i = 0; i < 1000; ++i)
       handles.push_back(loop.system().spawn<counted>(std::ref(living)));
     EXPECT_EQ(living, 1000);

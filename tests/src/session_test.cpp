@@ -11,7 +11,6 @@ namespace leasehold::server {
 namespace {
 
 using protocol::close_code;
-using testing::HasSubstr;
 using tests::api_rig;
 using tests::fake_socket;
 

@@ -238,7 +238,7 @@ TEST(Socket, WhatRfc6455ForbidsIsClosedWith1002) {
 
 TEST(Socket, AMessageOverTheLimitIsClosedWith1009BeforeItIsRead) {
   net_rig rig;
-  constexpr std::uint64_t limit = 64 * 1024;
+  constexpr std::uint64_t limit = std::uint64_t{64} * 1024;
   EXPECT_EQ(code_after(rig, bytes_of({.payload = "x", .claimed_length = limit + 1})), 1009);
   EXPECT_EQ(code_after(rig, bytes_of({.payload = "x", .claimed_length = std::uint64_t{1} << 62})),
             1009);
@@ -422,6 +422,7 @@ TEST(Socket, ACloseThatThePeerNeverAnswersEndsInTime) {
 TEST(Socket, AStopClosesWithItsCode) {
   net_rig rig{{}, 3};
   std::vector<raw_peer> peers;
+  peers.reserve(6);
   for (int i = 0; i < 6; ++i) peers.push_back(open_socket(rig));
   auto stopped = std::async(std::launch::async, [&] {
     rig.listener().stop(protocol::close_code::draining, "draining", std::chrono::seconds{5});

@@ -162,6 +162,7 @@ TEST(SystemClock, TheMachinesOwnClocksGoOn) {
   auto outcome = system_clock::start(machine_clocks(), std::nullopt, max_downtime);
   const auto& clock = std::get<std::shared_ptr<system_clock>>(outcome);
   std::vector<std::thread> readers;
+  readers.reserve(3);
   for (int i = 0; i < 3; ++i) {
     readers.emplace_back([&clock] {
       instant last;

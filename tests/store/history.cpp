@@ -92,7 +92,8 @@ void history::work(const std::string& name) {
 void history::restart(std::int64_t after_ms) {
   now_.ms += after_ms;
   const auto each = [&](auto part) {
-    for (auto& [name, about] : leases_) {
+    for (auto& named : leases_) {
+      auto& about = named.second;
       write(about, {}, [&](protocol::record& r, row_group&, protocol::row_sink& sink) {
         part(r, about.chosen, now_, sink);
       });

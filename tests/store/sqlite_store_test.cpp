@@ -382,7 +382,7 @@ TEST_F(SqliteFaults, AnotherWriterIsWaitedForAndThenBusy) {
 
 TEST_F(SqliteFaults, TheWriteAheadLogIsKeptShortUnderSteadyCommits) {
   auto big = renew_row("a", 1);
-  big.attachment.assign(900 * 1024, 'x');
+  big.attachment.assign(std::size_t{900} * 1024, 'x');
   for (int i = 0; i < 200; ++i) expect(commit(*store, batch_of({big})));
   const auto wal = fs::file_size((directory.path() / storage::database_name).string() + "-wal");
   EXPECT_LT(wal, std::uintmax_t{80} * 1024 * 1024) << "180 MiB were written";

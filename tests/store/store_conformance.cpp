@@ -269,6 +269,7 @@ TEST_P(StoreConformance, TheRowsOfALeaseAreReadBackAlongPrevRow) {
   expect(commit(store(), batch_of({renew_row("a", 5, 3)})));
   const auto sequences = [](const std::vector<protocol::stored_row>& rows) {
     std::vector<std::int64_t> found;
+    found.reserve(rows.size());
     for (const auto& r : rows) found.push_back(r.input.seq.value);
     return found;
   };

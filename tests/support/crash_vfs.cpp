@@ -16,8 +16,8 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// How long the call takes in which the power goes: long enough for an early answer to be heard even
-/// from a build with a sanitizer.
+/// How long the call takes in which the power goes: long enough for an early answer to be heard
+/// even from a build with a sanitizer.
 constexpr std::chrono::milliseconds last_call{100};
 
 bool is_journal(int flags) {
@@ -300,7 +300,9 @@ void crash_vfs::restart(survival how, std::uint64_t seed) {
     for (const auto& [path, node] : *side) left.try_emplace(path, nullptr);
   }
   std::map<std::string, std::string> contents;
-  for (auto& [path, node] : left) {
+  for (auto& each : left) {
+    const auto& path = each.first;
+    auto*& node = each.second;
     const auto find = [&](const names& in) {
       const auto found = in.find(path);
       return found == in.end() ? nullptr : found->second;

@@ -113,7 +113,7 @@ class test_api final : public server::http_handler {
     server::upgrade_accepted accepted;
     accepted.subprotocol = std::string{request.header("sec-websocket-protocol")};
     accepted.text = request.target == "/ws/text";
-    accepted.message_limit = 64 * 1024;
+    accepted.message_limit = std::size_t{64} * 1024;
     accepted.start = [this](std::shared_ptr<server::socket> socket) {
       last_socket_ = socket;
       return std::make_shared<echo_events>(std::move(socket), seen_);
