@@ -22,7 +22,7 @@ struct source {
 };
 
 /// Comments and what stands between quotes become blanks; includes are read before.
-std::string without_comments(std::string text) {
+std::string without_comments(const std::string& text) {
   static const std::regex noise(R"(//[^\n]*|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/|"(?:[^"\\\n]|\\.)*")");
   return std::regex_replace(text, noise, "\"\"");
 }
