@@ -35,7 +35,7 @@ outbox::key outbox::key_of(const grant& about, protocol::event_kind kind) {
   return {rank_of(kind), about};
 }
 
-void outbox::add(local_time now, grant about, protocol::lease_frame content, patience wait,
+void outbox::add(local_time now, const grant& about, protocol::lease_frame content, patience wait,
                  protocol::instant not_before) {
   const auto which = key_of(about, content.what.kind);
   frames_[which] = {.content = std::move(content),

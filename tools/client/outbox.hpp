@@ -55,7 +55,7 @@ class outbox {
 
   /// Keeps a frame to be sent now; its kind and grant must not be kept already. `not_before`: the
   /// least that its sent_at may be.
-  void add(local_time now, grant about, protocol::lease_frame content, patience wait,
+  void add(local_time now, const grant& about, protocol::lease_frame content, patience wait,
            protocol::instant not_before);
   [[nodiscard]] bool has(const grant& about, protocol::event_kind kind) const;
   [[nodiscard]] const protocol::lease_frame* find(const grant& about,

@@ -34,7 +34,6 @@ lease_state state_of(protocol::loss why) {
     case protocol::loss::expired:
       return lease_state::expired;
     case protocol::loss::revoked:
-      return lease_state::revoked;
     case protocol::loss::conflict:
       return lease_state::revoked;
     case protocol::loss::settled:

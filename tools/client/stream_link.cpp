@@ -64,7 +64,7 @@ class plain_or_tls {
     error_code ignored;
     stream.tcp_.socket().close(ignored);
   }
-  friend void teardown(beast::role_type, plain_or_tls& stream, error_code& error) {
+  [[maybe_unused]] friend void teardown(beast::role_type, plain_or_tls& stream, error_code& error) {
     stream.tcp_.socket().close(error);
   }
   template <class Handler>
@@ -129,7 +129,7 @@ class beast_link final : public stream_link {
   void greet(const attempt_ptr& a);
   void read(const attempt_ptr& a);
   void write(const attempt_ptr& a);
-  void end(const attempt_ptr& a, link_end how);
+  void end(const attempt_ptr& a, const link_end& how);
   void refused(const attempt_ptr& a, error_code error);
   void read_failed(const attempt_ptr& a, error_code error);
 
@@ -279,7 +279,7 @@ void beast_link::close(std::uint16_t code) {
   });
 }
 
-void beast_link::end(const attempt_ptr& a, link_end how) {
+void beast_link::end(const attempt_ptr& a, const link_end& how) {
   if (std::exchange(a->over, true)) return;
   a->names.cancel();
   error_code ignored;
