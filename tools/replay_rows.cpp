@@ -1,4 +1,7 @@
 // Rows, checks and grades of one scenario.
+#include <fmt/format.h>
+
+#include <iterator>
 #include <optional>
 #include <set>
 
@@ -32,9 +35,8 @@ void compare(const std::string& place, const expected_cells& expected,
     ++count.expectations;
     if (shown && shown->at(column) == value) continue;
     ++count.differences;
-    out += place + ": " + column + " is " +
-           (shown ? json_text(shown->at(column)) : std::string("in no row")) + ", expected " +
-           json_text(value) + '\n';
+    fmt::format_to(std::back_inserter(out), "{}: {} is {}, expected {}\n", place, column,
+                   shown ? json_text(shown->at(column)) : "in no row", json_text(value));
   }
 }
 
@@ -123,8 +125,8 @@ void grade_steps(std::string_view path, const scenario& file, const learners_ans
       ++count.right;
       continue;
     }
-    out += std::string(path) + ": step " + std::to_string(step) + " (" +
-           std::string(file.steps[step - 1].op()) + "): " + said + ", right is " + wanted + '\n';
+    fmt::format_to(std::back_inserter(out), "{}: step {} ({}): {}, right is {}\n", path, step,
+                   file.steps[step - 1].op(), said, wanted);
   }
 }
 
