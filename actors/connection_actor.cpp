@@ -19,7 +19,7 @@ connection_actor::connection_actor(caf::actor_config& config, context_ptr contex
 
 actor_behavior connection_actor::make_behavior() {
   self_ = {context_->thread, caf::actor_cast<actor_handle>(this)};
-  last_read_ = last_sent_ = context_->clock->now();
+  last_sent_ = context_->clock->now();
   delayed_send(this, std::chrono::milliseconds(options_->hello_timeout.ms), hello_due{});
   delayed_send(this, std::chrono::milliseconds(options_->heartbeat_interval.ms), heartbeat_due{});
   return {
@@ -176,7 +176,7 @@ void connection_actor::answered(std::int64_t frames) {
   in_flight(-frames);
   if (paused_ && in_flight_ <= options_->frames_in_flight / 2) {
     paused_ = false;
-    last_read_ = context_->clock->now();
+    silent_beats_ = 0;
     sink_->pause_reading(false);
   }
   if (phase_ == phase::leaving && !superseded_ && in_flight_ <= 0) {
@@ -190,8 +190,9 @@ void connection_actor::beat() {
   delayed_send(this, std::chrono::milliseconds(interval.ms), heartbeat_due{});
   if (phase_ != phase::open) return;
   const auto now = context_->clock->now();
-  // While the socket is not read, silence says nothing about the worker.
-  if (!paused_ && last_read_ + protocol::duration{3 * interval.ms} <= now) {
+  // While the socket is not read, silence says nothing about the worker; nor does the time of a
+  // suspend or a stop of this process: so beats are counted, of which such a time has one.
+  if (!paused_ && ++silent_beats_ > 3) {
     close(protocol::close_code::no_heartbeat, "Nothing was heard for three heartbeat intervals.");
     return;
   }

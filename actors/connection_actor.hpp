@@ -91,7 +91,7 @@ class connection_actor final : public coordinator_actor {
   std::int64_t next_frame_id_ = 1;
   std::int64_t in_flight_ = 0;
   bool paused_ = false;
-  protocol::instant last_read_;
+  int silent_beats_ = 0;  ///< since something was read
   protocol::instant last_sent_;
 };
 

@@ -18,7 +18,7 @@ bool is_incarnation(const std::string& text) {
 }  // namespace
 
 void connection_actor::take(inbound_message& message) {
-  last_read_ = message.ingress;
+  silent_beats_ = 0;
   context_->counters->frames_in.add(static_cast<std::int64_t>(message.message.frames.size()));
   switch (phase_) {
     case phase::before_hello: {

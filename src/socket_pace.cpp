@@ -1,6 +1,7 @@
 #include "src/socket_pace.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace leasehold::server {
 namespace {
@@ -26,6 +27,8 @@ bool socket_pace::take_control(time_point at) {
 }
 
 socket_pace::due socket_pace::look(time_point at) {
+  const bool stood_still = std::exchange(look_due_, time_point::max()) < at - limits_.ping;
+  if (stood_still) message_began_ = last_byte_ = at;
   if (pieces_ > 0 && at >= message_began_ + limits_.assembly) return due::message_too_slow;
   if (at >= last_byte_ + limits_.idle) return due::nothing_heard;
   if (at < last_byte_ + limits_.ping || pinged_for_ == last_byte_) return due::nothing;
@@ -33,11 +36,11 @@ socket_pace::due socket_pace::look(time_point at) {
   return due::ping;
 }
 
-socket_pace::time_point socket_pace::next_look(time_point at) const {
+socket_pace::time_point socket_pace::next_look(time_point at) {
   time_point next = last_byte_ + limits_.ping;
   if (pinged_for_ == last_byte_) next = std::min(last_byte_ + limits_.idle, at + limits_.ping);
   if (pieces_ > 0) next = std::min(next, message_began_ + limits_.assembly);
-  return std::max(next, at + least_wait);
+  return look_due_ = std::max(next, at + least_wait);
 }
 
 }  // namespace leasehold::server

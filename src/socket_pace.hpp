@@ -34,10 +34,12 @@ class socket_pace {
   /// A ping or pong of the peer. False: it sends too many.
   [[nodiscard]] bool take_control(time_point at);
 
-  /// Asked for a ping it counts as sent.
+  /// Asked for a ping it counts as sent. A look that comes too late by a ping's wait tells that
+  /// this process stood still: what the peer said meanwhile is not read yet, so its time begins
+  /// anew.
   [[nodiscard]] due look(time_point at);
   /// When to look again.
-  [[nodiscard]] time_point next_look(time_point at) const;
+  [[nodiscard]] time_point next_look(time_point at);
 
  private:
   const net_limits& limits_;
@@ -45,6 +47,7 @@ class socket_pace {
   time_point message_began_;
   time_point last_byte_;
   time_point pinged_for_;  // the last_byte_ after which a ping was sent
+  time_point look_due_ = time_point::max();
   time_point control_at_;
   double control_tokens_;
 };

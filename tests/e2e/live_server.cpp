@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <sstream>
@@ -50,8 +51,9 @@ std::vector<json::object> rows_of(const api_answer& said) {
 
 }  // namespace
 
-live_server::live_server(int threads, std::vector<std::string> more)
-    : threads_(threads), more_(std::move(more)) {
+live_server::live_server(int threads, std::vector<std::string> more,
+                         std::vector<std::string> variables)
+    : threads_(threads), more_(std::move(more)), variables_(std::move(variables)) {
   make_principals();
   start();
 }
@@ -95,16 +97,21 @@ void live_server::add_worker(const std::string& principal) {
 }
 
 std::vector<std::string> live_server::arguments() const {
-  std::vector<std::string> out{
-      "--data",    data().string(),          "--listen",    "127.0.0.1:" + std::to_string(port_),
-      "--threads", std::to_string(threads_), "--heartbeat", "60s"};
+  std::vector<std::string> out{"--data",    data().string(),
+                               "--listen",  "127.0.0.1:" + std::to_string(port_),
+                               "--threads", std::to_string(threads_)};
+  if (std::ranges::find(more_, "--heartbeat") == more_.end()) {
+    out.insert(out.end(), {"--heartbeat", "60s"});
+  }
   out.insert(out.end(), more_.begin(), more_.end());
   return out;
 }
 
-void live_server::start() {
+void live_server::start(const std::vector<std::string>& once) {
   clients_.clear();
-  process_ = std::make_unique<program_run>(LEASEHOLDD, arguments(), log_file());
+  auto words = arguments();
+  words.insert(words.end(), once.begin(), once.end());
+  process_ = std::make_unique<program_run>(LEASEHOLDD, words, log_file(), variables_);
   ++starts_;
   if (!has_logged("\"event\":\"listening\"", starts_)) {
     ADD_FAILURE() << "leaseholdd did not start:\n" << log();
@@ -112,6 +119,14 @@ void live_server::start() {
   }
   port_ = port_in(log());
   EXPECT_TRUE(eventually([this] { return get("/readyz").status == 200; })) << log();
+}
+
+program_end live_server::start_in_vain() {
+  const auto output = kept_.path() / "vain";
+  std::filesystem::remove(output);
+  program_run run(LEASEHOLDD, arguments(), output, variables_);
+  const auto code = run.wait();
+  return {code.value_or(-1), content_of(output)};
 }
 
 void live_server::kill() {

@@ -31,16 +31,22 @@ struct api_answer {
 /// and `stranger` (worker and client) of another tenant.
 class live_server {
  public:
-  /// Starts it and waits until it is ready. `more`: further arguments.
-  explicit live_server(int threads, std::vector<std::string> more = {});
+  /// Starts it and waits until it is ready. `more`: further arguments; `variables`: NAME=value.
+  explicit live_server(int threads, std::vector<std::string> more = {},
+                       std::vector<std::string> variables = {});
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
-  /// Starts it again on the same directory and port, and waits until it is ready.
-  void start();
+  /// Starts it again on the same directory and port, `once` with further arguments, and waits until
+  /// it is ready.
+  void start(const std::vector<std::string>& once = {});
+  /// Starts it again when it must not get far: its exit code and what it said.
+  program_end start_in_vain();
   /// Kills it without a warning.
   void kill();
   void signal(int number) const { process_->signal(number); }
+  void stand_still() const { process_->stand_still(); }
+  void go_on() const { process_->go_on(); }
   void limit(__rlimit_resource resource, rlim_t soft) const { process_->limit(resource, soft); }
   /// Its exit code once it has ended; nothing when it does not.
   std::optional<int> wait_for_end() { return process_->wait(); }
@@ -88,6 +94,7 @@ class live_server {
   tests::temporary_directory kept_;
   int threads_;
   std::vector<std::string> more_;
+  std::vector<std::string> variables_;
   std::uint16_t port_ = 0;
   int starts_ = 0;
   std::map<std::string, std::string> tokens_;

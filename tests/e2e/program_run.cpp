@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 #include <iterator>
+#include <string_view>
 #include <thread>
 
 #include "support/temporary_directory.hpp"
@@ -28,10 +28,17 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return out;
 }
 
-std::vector<std::string> environment_without_ours() {
-  std::vector<std::string> out;
+std::string_view name_of(std::string_view variable) {
+  return variable.substr(0, variable.find('='));
+}
+
+std::vector<std::string> environment_with(const std::vector<std::string>& more) {
+  std::vector<std::string> out = more;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (std::strncmp(*entry, "LEASEHOLD_", 10) != 0) out.emplace_back(*entry);
+    const std::string_view name = name_of(*entry);
+    const bool replaced =
+        std::ranges::any_of(more, [&](const std::string& each) { return name_of(each) == name; });
+    if (!replaced && !name.starts_with("LEASEHOLD_")) out.emplace_back(*entry);
   }
   return out;
 }
@@ -53,10 +60,11 @@ std::string content_of(const std::filesystem::path& file) {
 }
 
 program_run::program_run(const std::string& program, const std::vector<std::string>& arguments,
-                         const std::filesystem::path& output) {
+                         const std::filesystem::path& output,
+                         const std::vector<std::string>& more) {
   std::vector<std::string> words{program};
   words.insert(words.end(), arguments.begin(), arguments.end());
-  auto variables = environment_without_ours();
+  auto variables = environment_with(more);
   const auto argument_list = pointers_to(words);
   const auto variable_list = pointers_to(variables);
   const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -81,6 +89,14 @@ program_run::~program_run() {
 
 void program_run::signal(int number) const {
   if (id_ > 0 && !ended_) ::kill(id_, number);
+}
+
+void program_run::stand_still() const {
+  ASSERT_FALSE(ended_);
+  ASSERT_EQ(::kill(id_, SIGSTOP), 0);
+  siginfo_t seen{};
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(id_), &seen, WSTOPPED | WEXITED | WNOWAIT), 0);
+  ASSERT_EQ(seen.si_code, CLD_STOPPED);
 }
 
 void program_run::limit(__rlimit_resource resource, rlim_t soft) const {

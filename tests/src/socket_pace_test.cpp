@@ -46,11 +46,34 @@ TEST_F(socket_pace_test, AByteBeginsTheSilenceAnew) {
 
 TEST_F(socket_pace_test, TheNextLookIsAtTheFirstThingThatIsDue) {
   EXPECT_EQ(pace.next_look(at(0)), at(20));
-  EXPECT_EQ(look_at(50), due::ping);
-  EXPECT_EQ(pace.next_look(at(50)), at(60));
+  EXPECT_EQ(look_at(40), due::ping);
+  EXPECT_EQ(pace.next_look(at(40)), at(60));
   EXPECT_TRUE(pace.take_piece(at(55), 0));
   EXPECT_EQ(pace.next_look(at(55)), at(65));
   EXPECT_GT(pace.next_look(at(65)), at(65));
+}
+
+TEST_F(socket_pace_test, APeerHasItsTimeAnewAfterThisProcessStoodStill) {
+  EXPECT_EQ(pace.next_look(at(0)), at(20));
+  EXPECT_EQ(look_at(20), due::ping);
+  EXPECT_EQ(pace.next_look(at(20)), at(40));
+  EXPECT_TRUE(pace.take_piece(at(39), 0));
+  EXPECT_EQ(look_at(500), due::nothing);
+  EXPECT_EQ(pace.next_look(at(500)), at(510));
+  pace.end_message();
+  EXPECT_EQ(look_at(510), due::nothing);
+  EXPECT_EQ(pace.next_look(at(510)), at(520));
+  EXPECT_EQ(look_at(520), due::ping);
+  EXPECT_EQ(look_at(560), due::nothing_heard);
+}
+
+TEST_F(socket_pace_test, ALookThatIsLateByLessThanAPingsWaitChangesNothing) {
+  for (const int late : {0, 1, 20}) {
+    socket_pace one{limits, start};
+    EXPECT_EQ(one.next_look(at(0)), at(20));
+    EXPECT_EQ(one.look(at(20 + late)), due::ping);
+    EXPECT_EQ(one.look(at(60)), due::nothing_heard);
+  }
 }
 
 TEST_F(socket_pace_test, AMessageHasItsTimeFromItsFirstPiece) {
