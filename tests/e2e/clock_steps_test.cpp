@@ -12,8 +12,8 @@ using protocol::reason;
 using std::chrono::seconds;
 
 constexpr hours day{24};
-/// The coordinator's and the wall clock are read one after the other.
-constexpr std::int64_t between_two_readings_ms = 1'000;
+/// What a busy machine may let pass between two things that the server does at once.
+constexpr std::int64_t stall_ms = 30'000;
 
 struct wall_fault {
   const char* name;
@@ -47,7 +47,7 @@ TEST_P(clock_steps, MoveNothingWhileItRuns) {
     EXPECT_EQ(expires_at(server, "kept"), kept_until);
     // The commit of that renew has the false day beside the true time.
     EXPECT_NEAR(static_cast<double>(anchors_of(server).back().wall_ms),
-                static_cast<double>(clocks.wall_ms()), 60'000);
+                static_cast<double>(clocks.wall_ms()), stall_ms);
   }
   expect_one_clock(anchors_of(server));
   server.kill();
@@ -119,7 +119,7 @@ TEST_P(clock_steps, SayInAnotherBootHowMuchTimeHasPassed) {
   EXPECT_NE(went_on.boot_id, stopped.boot_id);
   EXPECT_GE(went_on.coordinator_ms - stopped.coordinator_ms, milliseconds{hours{1}}.count());
   EXPECT_NEAR(static_cast<double>(went_on.coordinator_ms - stopped.coordinator_ms),
-              static_cast<double>(went_on.wall_ms - stopped.wall_ms), between_two_readings_ms);
+              static_cast<double>(went_on.wall_ms - stopped.wall_ms), stall_ms);
   expect_one_clock(anchors, old_boot.size());
   auto worker = worker_of(server);
   expect_renewed(server, worker, "kept", 1);
@@ -196,7 +196,7 @@ TEST_P(clock_refusal, EndsWhereTheOperatorAcceptsTheStoresTime) {
   clocks.set_wall(seconds{2'208'988'800});
   const auto passed = start_accepting("anchor");
   EXPECT_GE(passed, 0);
-  EXPECT_LT(passed, between_two_readings_ms);
+  EXPECT_LT(passed, stall_ms);
   expect_kept();
   // From here on that boot and that wall clock count.
   server.kill();
@@ -218,7 +218,7 @@ TEST_P(clock_refusal, EndsWhereTheOperatorAcceptsTheWallClock) {
   clocks.step_wall(-day);
   const auto passed = start_accepting("wall");
   EXPECT_GE(passed, 0) << "a clock that went back lets no time pass";
-  EXPECT_LT(passed, between_two_readings_ms);
+  EXPECT_LT(passed, stall_ms);
   expect_kept();
   server.kill();
   clocks.boot();

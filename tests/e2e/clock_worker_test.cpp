@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "false_clocks.hpp"
 #include "live_server.hpp"
 
 namespace leasehold::e2e {
@@ -20,11 +21,18 @@ class StoppedWorker : public testing::Test {
         LEASEHOLD,
         std::vector<std::string>{"--url", server.url(), "--token-file", token_.string(), "worker",
                                  "--queue", "q", "--", "sh", "-c", script},
-        kept_.path() / "said");
-    server.submit("job", {{"lease_duration_ms", 700}, {"on_expiry", "fail"}});
+        kept_.path() / "said", clocks.variables());
+    server.submit("job", {{"lease_duration_ms", 60'000}, {"on_expiry", "fail"}});
     EXPECT_TRUE(server.reaches("job", "active"));
     EXPECT_TRUE(eventually([&] { return child() > 0; })) << content_of(kept_.path() / "said");
     return run;
+  }
+
+  /// Stops the worker until its lease is over.
+  void oversleep(const program_run& worker) {
+    worker.stand_still();
+    clocks.pass(std::chrono::minutes{2});
+    EXPECT_TRUE(server.reaches("job", "failed"));
   }
 
   /// What the script wrote: whom to look for.
@@ -53,15 +61,15 @@ class StoppedWorker : public testing::Test {
     expect_proven(server);
   }
 
-  live_server server{1};
+  false_clocks clocks;  // of both programs
+  live_server server{1, {}, clocks.variables()};
   tests::temporary_directory kept_;
   std::filesystem::path token_ = kept_.path() / "token";
 };
 
 TEST_F(StoppedWorker, EndsItsChildWhenItWakesAndItsReportIsLate) {
   const auto worker = work_with("echo $$ >" + file("pid") + "; exec sleep 600");
-  worker->stand_still();
-  EXPECT_TRUE(server.reaches("job", "failed"));
+  oversleep(*worker);
   EXPECT_EQ(::kill(child(), 0), 0) << "nobody could end it meanwhile";
   worker->go_on();
   EXPECT_TRUE(eventually([&] { return ::kill(child(), 0) != 0; }));
@@ -71,8 +79,7 @@ TEST_F(StoppedWorker, EndsItsChildWhenItWakesAndItsReportIsLate) {
 TEST_F(StoppedWorker, ReportsASuccessThatCountsForNothing) {
   const auto worker = work_with("echo $$ >" + file("pid") + "; while [ ! -e " + file("go") +
                                 " ]; do sleep 0.02; done; echo done");
-  worker->stand_still();
-  EXPECT_TRUE(server.reaches("job", "failed"));
+  oversleep(*worker);
   std::ofstream(file("go")) << "go";
   // The child is done: it is a zombie until the worker looks.
   EXPECT_TRUE(eventually([&] {
