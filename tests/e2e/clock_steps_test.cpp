@@ -8,7 +8,6 @@
 namespace leasehold::e2e {
 namespace {
 
-using protocol::reason;
 using std::chrono::seconds;
 
 constexpr hours day{24};

@@ -26,6 +26,7 @@ TEST_P(clock_stops, ASuspendEndsEveryLeaseThatIsDueAtItsOwnDeadline) {
   auto server = make_server({"--heartbeat", "1s"});
   auto worker = worker_of(server);
   begin(server, worker, "kept", hours{2});
+  begin_mortal(server, worker, "longest", 30 * hours{24});  // more ms than 31 bits hold
   begin(server, worker, "again", hours{2}, {{"retry_backoff_ms", 1'800'000}});
   EXPECT_EQ(worker.tell(worker.result("again", 1, outcome::failed, "", true)).reason,
             reason::retry_scheduled);
@@ -55,6 +56,10 @@ TEST_P(clock_stops, ASuspendEndsEveryLeaseThatIsDueAtItsOwnDeadline) {
   expect_heartbeat_since(worker, awake);
   EXPECT_EQ(expires_at(server, "kept"), kept_until);
   expect_renewed(server, worker, "kept", 1);
+  expect_columns(server.job("longest"), {{"state", "active"}});
+  clocks.suspend(30 * hours{24});
+  EXPECT_TRUE(server.reaches("longest", "failed"));
+  expect_expired_at_its_deadline(server, "longest");
   expect_one_clock(anchors_of(server));
   server.kill();
   expect_proven(server);

@@ -14,11 +14,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <map>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -83,36 +84,44 @@ int read_clock(clockid_t clock, timespec* into) {
   return failed;
 }
 
-/// The timerfds of the process that may wait for a moved clock.
+/// The timerfds of the process that may wait for a moved clock. Made by the compiler and never
+/// destroyed: a sanitizer does not see what is made here at the first call.
 class moved_timers {
  public:
   void created(int descriptor, clockid_t clock) {
     const std::lock_guard hold(mutex_);
     // A number that was closed and came back is another timer.
-    timers_.insert_or_assign(descriptor, timer{clock, {}});
+    if (timer* const which = at(descriptor)) *which = {clock, true, {}};
     if (!std::exchange(watched_, true)) watch();
   }
 
   int set(int descriptor, int flags, const itimerspec& wanted, itimerspec* before) {
     const std::lock_guard hold(mutex_);
-    const auto found = timers_.find(descriptor);
+    timer* const which = at(descriptor);
     const bool stops = ns_of(wanted.it_value) == 0;
-    if (found == timers_.end() || stops) return set_in_kernel(descriptor, flags, wanted, before);
-    timer& which = found->second;
-    which.due = wanted;
+    if (which == nullptr || !which->known || stops) {
+      return set_in_kernel(descriptor, flags, wanted, before);
+    }
+    which->due = wanted;
     if ((flags & TFD_TIMER_ABSTIME) == 0) {
       timespec now{};
-      read_clock(which.clock, &now);
-      which.due.it_value = timespec_of(ns_of(now) + ns_of(wanted.it_value));
+      read_clock(which->clock, &now);
+      which->due.it_value = timespec_of(ns_of(now) + ns_of(wanted.it_value));
     }
-    return arm(descriptor, which, before);
+    return arm(descriptor, *which, before);
   }
 
  private:
   struct timer {
     clockid_t clock = 0;
+    bool known = false;
     itimerspec due{};  // absolute, by the moved clock
   };
+
+  timer* at(int descriptor) {
+    const auto i = static_cast<std::size_t>(descriptor);
+    return i < timers_.size() ? &timers_[i] : nullptr;
+  }
 
   static int set_in_kernel(int descriptor, int flags, const itimerspec& what, itimerspec* before) {
     return static_cast<int>(syscall(SYS_timerfd_settime, descriptor, flags, &what, before));
@@ -128,10 +137,12 @@ class moved_timers {
 
   void rearm_all() {
     const std::lock_guard hold(mutex_);
-    for (const auto& [descriptor, which] : timers_) {
+    for (std::size_t i = 0; i < timers_.size(); ++i) {
+      if (!timers_[i].known) continue;
+      const auto descriptor = static_cast<int>(i);
       itimerspec left{};
       const bool is_timer = syscall(SYS_timerfd_gettime, descriptor, &left) == 0;
-      if (is_timer && ns_of(left.it_value) != 0) arm(descriptor, which, nullptr);
+      if (is_timer && ns_of(left.it_value) != 0) arm(descriptor, timers_[i], nullptr);
     }
   }
 
@@ -153,14 +164,11 @@ class moved_timers {
   }
 
   std::mutex mutex_;
-  std::map<int, timer> timers_;
+  std::array<timer, 1024> timers_{};  // by descriptor; they are opened early and have low numbers
   bool watched_ = false;
 };
 
-moved_timers& timers() {
-  static auto* const all = new moved_timers;  // outlives every thread of the program
-  return *all;
-}
+constinit moved_timers timers;
 
 FILE* open_file(const char* name, const char* path, const char* mode) {
   using opener = FILE* (*)(const char*, const char*);
@@ -198,13 +206,13 @@ time_t time(time_t* into) noexcept {
 
 int timerfd_create(clockid_t clock, int flags) noexcept {
   const auto made = static_cast<int>(syscall(SYS_timerfd_create, clock, flags));
-  if (made >= 0) leasehold::tests::timers().created(made, clock);
+  if (made >= 0) leasehold::tests::timers.created(made, clock);
   return made;
 }
 
 int timerfd_settime(int descriptor, int flags, const itimerspec* wanted,
                     itimerspec* before) noexcept {
-  return leasehold::tests::timers().set(descriptor, flags, *wanted, before);
+  return leasehold::tests::timers.set(descriptor, flags, *wanted, before);
 }
 
 FILE* fopen(const char* path, const char* mode) {
