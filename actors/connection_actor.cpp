@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string_view>
 #include <utility>
 
 namespace leasehold::actors {
@@ -88,7 +89,7 @@ void connection_actor::resumed(leases_resumed& message) {
   if (phase_ != phase::resuming) return;
   for (std::size_t i = 0; i < message.standings.size(); ++i) {
     auto& standing = message.standings[i];
-    held_[standing.lease] = {standing.gen, message.queues[i]};
+    note_held(standing, message.queues[i]);
     welcome_.resumed.push_back(std::move(standing));
   }
   std::ranges::move(message.lost, std::back_inserter(welcome_.lost));
@@ -138,18 +139,31 @@ void connection_actor::send_out(outbound_frames& message) {
   answered(message.answered);
 }
 
+void connection_actor::note_held(const protocol::lease_standing& standing,
+                                 const std::string& queue) {
+  const auto use = queues_.find(queue);
+  const held_lease held{standing.gen, use == queues_.end() ? nullptr : &use->second};
+  const std::string_view id = standing.lease.value;
+  const auto at = held_.lower_bound(id);
+  if (at != held_.end() && at->first.view() == id) {
+    at->second = held;
+  } else {
+    held_.try_emplace(at, lease_name(id), held);
+  }
+}
+
 void connection_actor::follow(const protocol::coordinator_frame& frame) {
   const auto drop_below = [this](const protocol::lease_standing& s) {
-    const auto it = held_.find(s.lease);
+    const auto it = held_.find(std::string_view(s.lease.value));
     if (it == held_.end()) return;
     if (s.gen > it->second.gen || (s.gen == it->second.gen && !protocol::is_live(s.state))) {
       held_.erase(it);
     }
   };
   if (const auto* offer = std::get_if<protocol::offer>(&frame.body)) {
-    held_[offer->standing.lease] = {offer->standing.gen, offer->queue};
+    note_held(offer->standing, offer->queue);
   } else if (const auto* lost = std::get_if<protocol::lease_lost>(&frame.body)) {
-    const auto it = held_.find(lost->lost.lease);
+    const auto it = held_.find(std::string_view(lost->lost.lease.value));
     if (it != held_.end() && it->second.gen <= lost->lost.gen) held_.erase(it);
   } else if (const auto* verdict = std::get_if<protocol::frame_verdict>(&frame.body)) {
     drop_below(verdict->standing);
@@ -218,7 +232,7 @@ void connection_actor::tell_queue(const std::string& queue, queue_use& use) {
   credit.sequence = use.sequence;
   credit.slots = use.slots;
   for (const auto& [lease, held] : held_) {
-    if (held.queue == queue) credit.held.push_back(lease);
+    if (held.queue == &use) credit.held.emplace_back(lease.view());
   }
   use.told = true;
   tell(*context_, context_->shards[context_->thread_of_queue(who_.tenant, queue)],

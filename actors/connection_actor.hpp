@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "actors/lease_name.hpp"
 #include "leasehold/actors/messages.hpp"
 
 namespace leasehold::actors {
@@ -32,7 +34,7 @@ class connection_actor final : public coordinator_actor {
   };
   struct held_lease {
     protocol::generation gen;
-    std::string queue;
+    const queue_use* queue = nullptr;  ///< none: this session's Hello did not name it
   };
 
   // ---- connection_frames.cpp: what the worker says
@@ -53,6 +55,7 @@ class connection_actor final : public coordinator_actor {
   void welcome();
   void send_out(outbound_frames& message);
   void follow(const protocol::coordinator_frame& frame);
+  void note_held(const protocol::lease_standing& standing, const std::string& queue);
   void withdraw(const protocol::offer& offer);
   void answered(std::int64_t frames);
   void in_flight(std::int64_t by);
@@ -82,8 +85,8 @@ class connection_actor final : public coordinator_actor {
   std::vector<inbound_message> early_;       ///< came between Hello and Welcome
   std::vector<fence_passing> early_fences_;  ///< wait behind them
 
-  std::map<std::string, queue_use> queues_;
-  std::map<protocol::lease_id, held_lease> held_;
+  std::map<std::string, queue_use> queues_;  ///< as Hello named them; none leaves
+  std::map<lease_name, held_lease, std::less<>> held_;
   std::size_t forgotten_left_ = 0;
   std::vector<shard_frames> outgoing_;  ///< by thread, of the message that is being taken
   std::vector<protocol::coordinator_frame> refusals_;
