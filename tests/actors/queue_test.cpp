@@ -69,7 +69,8 @@ class QueueAlone : public testing::Test {
   static protocol::lease_key key(const std::string& job) {
     return {protocol::tenant_id{"t"}, protocol::lease_id{job}};
   }
-  void ready(const std::string& job, actors::job_spec spec = {}, protocol::instant next = {}) {
+  void ready(const std::string& job, const actors::job_spec& spec = {},
+             protocol::instant next = {}) {
     tell(actors::job_ready{
         key(job), std::make_shared<actors::job_spec>(spec), {1}, spec.submitted_at, next});
   }
