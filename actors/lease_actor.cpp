@@ -148,19 +148,16 @@ void lease_actor::on_exit() { self_.shard.who = nullptr; }
 void lease_actor::decide(lease_work& work) {
   // The next group is the proof that the one before is durable.
   if (pending_) self_.state = settle_rows(std::move(pending_), work.group_began);
-  if (work.policy) {
-    self_.policy = *work.policy;
-    self_.policy_id = protocol::id_of(self_.policy);
-  }
+  const auto& policy = *work.policy;
 
   auto next = std::make_shared<protocol::record>(*self_.state);
-  protocol::row_group rows(self_.key, self_.policy_id, work.last_row,
+  protocol::row_group rows({work.tenant, next->lease}, work.policy_id, work.last_row,
                            work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
   decision_group out;
-  const bool resolves = protocol::resolves_conflict(self_.policy, work.stored);
+  const bool resolves = protocol::resolves_conflict(policy, work.stored);
   group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves);
   if (work.events.empty()) {
-    protocol::expire_due(*next, self_.policy, work.stamp, recorder);
+    protocol::expire_due(*next, policy, work.stamp, recorder);
   }
   for (const auto& counted : work.counted) {
     rows.count(counted, work.stamp, *next);
@@ -171,14 +168,14 @@ void lease_actor::decide(lease_work& work) {
   for (const auto& what : work.events) {
     const auto deferred_before = next->deferred.size();
     recorder.stepping(&what, *next);
-    protocol::step(*next, self_.policy, what, work.stamp, recorder, work.floor, work.stored);
+    protocol::step(*next, policy, what, work.stamp, recorder, work.floor, work.stored);
     if (next->deferred.size() > deferred_before) {
       number_deferred(*next, deferred_before, rows.count());
     }
   }
   out.count = rows.count();
   out.rows = rows.take_bytes();
-  out.policy = self_.policy_id;
+  out.policy = work.policy_id;
   pending_ = next;
   out.after = std::move(next);
   send(self_.shard.who, lease_decided{self_.entry, std::move(out)});

@@ -58,10 +58,7 @@ class lease_actor final : public coordinator_actor {
   struct seed {
     std::uint64_t entry = 0;
     place shard;
-    protocol::lease_key key;
     std::shared_ptr<const protocol::record> state;  ///< as it is durable
-    protocol::policy policy;
-    protocol::policy_id policy_id;
   };
 
   lease_actor(caf::actor_config& config, seed from);

@@ -19,12 +19,6 @@ bool same_request(const job_spec& a, const job_spec& b) {
          a.policy == b.policy && a.redrive_of == b.redrive_of;
 }
 
-std::shared_ptr<const protocol::record> unknown_record(const protocol::lease_key& key) {
-  auto r = std::make_shared<protocol::record>();
-  r->lease = key.lease;
-  return r;
-}
-
 }  // namespace
 
 protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
@@ -83,9 +77,11 @@ actor_behavior shard_actor::make_behavior() {
 
 void shard_actor::on_exit() {
   context_->timer->disarm();
-  for (auto& [mark, entry] : entries_) {
-    if (entry->actor) ask_to_exit(entry->actor);
-    entry->actor = nullptr;
+  for (auto* entry : leases_.all()) {
+    if (entry->if_awake() == nullptr) continue;
+    auto& lease = entry->awake();
+    if (lease.actor) ask_to_exit(lease.actor);
+    lease.actor = nullptr;
   }
   for (auto& [key, queue] : queues_) ask_to_exit(queue);
   queues_.clear();
@@ -98,30 +94,30 @@ void shard_actor::broken(const std::exception_ptr&) {
 }
 
 const lease_entry* shard_actor::find(const protocol::lease_key& key) const {
-  const auto it = by_key_.find(key);
-  if (it == by_key_.end()) return nullptr;
-  const auto* entry = entries_.at(it->second).get();
-  return entry->state->known() ? entry : nullptr;
+  const auto* entry = leases_.find(key);
+  return entry != nullptr && entry->known() ? entry : nullptr;
 }
 
-lease_entry& shard_actor::entry_of(const protocol::lease_key& key) {
-  const auto [it, fresh] = by_key_.try_emplace(key, next_mark_);
-  if (fresh) {
-    auto entry = std::make_unique<lease_entry>();
-    entry->mark = next_mark_++;
-    entry->key = key;
-    entry->state = unknown_record(key);
-    entries_.emplace(entry->mark, std::move(entry));
-  }
-  return *entries_.at(it->second);
+std::shared_ptr<const job_spec> shard_actor::spec_of(const lease_facts& facts) const {
+  auto spec = decode_job(facts.body);
+  if (!spec) return nullptr;
+  spec->policy = *policy_of(facts.policy);
+  return std::make_shared<const job_spec>(std::move(*spec));
+}
+
+const std::string* shard_actor::name_of_queue(const std::string& queue) {
+  return &*queue_names_.insert(queue).first;
+}
+
+void shard_actor::mark_changed(lease_entry& entry) {
+  if (!std::exchange(entry.changed, true)) changed_.push_back(entry.mark);
 }
 
 void shard_actor::take_frames(shard_frames& message) {
   begin_turn();
   for (auto& lease : message.leases) {
-    if (const auto* known = find(lease.key);
-        known != nullptr && known->spec &&
-        !message.session->who->may_use_queue(known->spec->queue)) {
+    if (const auto* known = find(lease.key); known != nullptr && known->queue != nullptr &&
+                                             !message.session->who->may_use_queue(*known->queue)) {
       forbid(message.session, lease);
       continue;
     }
@@ -129,7 +125,7 @@ void shard_actor::take_frames(shard_frames& message) {
     group.stamp = message.ingress;
     group.session = message.session;
     group.events = std::move(lease.frames);
-    enqueue_group(entry_of(lease.key), std::move(group));
+    enqueue_group(leases_.of(lease.key), std::move(group));
   }
   send_answers();
 }
@@ -150,10 +146,10 @@ void shard_actor::forbid(const session_ptr& session, const lease_frames& lease) 
 
 void shard_actor::take_operation(shard_operation& operation) {
   begin_turn();
-  const auto known = by_key_.find(operation.key);
-  const auto* entry = known == by_key_.end() ? nullptr : entries_.at(known->second).get();
+  const auto* entry = leases_.find(operation.key);
   if (operation.may_create && refuse_submit(operation, entry)) return;
-  if (entry != nullptr && entry->waiting.size() >= options_->waiting_groups) {
+  if (entry != nullptr && !entry->idle() &&
+      entry->if_awake()->groups->waiting.size() >= options_->waiting_groups) {
     refuse(operation, protocol::reason::rate_limited);
     return;
   }
@@ -163,14 +159,14 @@ void shard_actor::take_operation(shard_operation& operation) {
   group.events.push_back(operation.what);
   auto key = operation.key;
   group.operation = std::make_shared<shard_operation>(std::move(operation));
-  enqueue_group(entry_of(key), std::move(group));
+  enqueue_group(leases_.of(key), std::move(group));
 }
 
 void shard_actor::claim_request(shard_operation& operation) {
   const auto by_request = job_of_request(operation.key.tenant, operation.what.request);
   const auto noted = requests_.try_emplace(by_request, operation.key.lease).first;
   const bool of_another = noted->second != operation.key.lease;
-  if (of_another || by_key_.contains(by_request)) {
+  if (of_another || leases_.find(by_request) != nullptr) {
     if (!of_another) requests_.erase(noted);
     refuse(operation, protocol::reason::request_reused);
     return;
@@ -190,10 +186,11 @@ void shard_actor::drop_request(const protocol::lease_key& by_request,
   if (found != requests_.end() && found->second == job) requests_.erase(found);
 }
 
-std::optional<protocol::lease_key> shard_actor::request_of(const lease_entry& entry) const {
-  if (!entry.spec || entry.spec->request.empty()) return std::nullopt;
-  const auto by_request = job_of_request(entry.key.tenant, entry.spec->request);
-  return by_request == entry.key ? std::nullopt : std::optional(by_request);
+std::optional<protocol::lease_key> shard_actor::request_of(const protocol::lease_key& job,
+                                                           const job_spec& spec) {
+  if (spec.request.empty()) return std::nullopt;
+  const auto by_request = job_of_request(job.tenant, spec.request);
+  return by_request == job ? std::nullopt : std::optional(by_request);
 }
 
 void shard_actor::release_request(const shard_operation& operation) const {
@@ -201,9 +198,8 @@ void shard_actor::release_request(const shard_operation& operation) const {
   const auto by_request = job_of_request(operation.key.tenant, operation.what.request);
   if (by_request == operation.key) return;
   const auto* known = find(operation.key);
-  const bool kept =
-      known != nullptr && known->spec && known->spec->request == operation.what.request;
-  if (kept) return;
+  const auto first = known != nullptr ? spec_of(known->facts()) : nullptr;
+  if (first != nullptr && first->request == operation.what.request) return;
   tell(*context_, context_->shard_for(by_request),
        shard_query{[by_request, job = operation.key.lease](shard_actor& shard) {
          shard.drop_request(by_request, job);
@@ -212,10 +208,11 @@ void shard_actor::release_request(const shard_operation& operation) const {
 
 bool shard_actor::refuse_submit(shard_operation& operation, const lease_entry* known) {
   if (known != nullptr) {
-    // A submit whose commit is awaited has its spec in `deciding` or `waiting`, not in the entry.
-    const job_spec* first = known->spec.get();
-    if (first == nullptr && known->deciding && known->deciding->operation) {
-      first = known->deciding->operation->spec.get();
+    // A submit whose commit is awaited has its spec in its group, not in the entry.
+    auto first = known->known() ? spec_of(known->facts()) : nullptr;
+    if (first == nullptr && !known->idle()) {
+      const auto& deciding = known->if_awake()->groups->deciding;
+      if (deciding && deciding->operation) first = deciding->operation->spec;
     }
     if (first != nullptr && !same_request(*first, *operation.spec)) {
       refuse(operation, protocol::reason::request_reused);
@@ -274,39 +271,10 @@ void shard_actor::refuse(const shard_operation& operation, protocol::reason why)
 
 void shard_actor::load(load_leases& message) {
   for (auto& [id, chosen] : message.policies) {
-    policies_.emplace(id, chosen);
+    policies_.emplace(id, std::make_shared<const protocol::policy>(chosen));
     logged_policies_.insert(id);
   }
-  for (auto& stored : message.leases) {
-    auto& entry = entry_of(stored.key);
-    entry.policy = stored.image.policy;
-    entry.last_row = stored.image.last_row;
-    entry.submitted_row = stored.image.last_row;
-    entry.changed = stored.changed;
-    entry.last_at = stored.image.last_at;
-    entry.base_row = stored.image.base_row;
-    entry.counts = std::move(stored.image.counts);
-    if (auto spec = decode_job(stored.image.body)) {
-      spec->policy = policies_[entry.policy];
-      const auto bytes = static_cast<std::int64_t>(spec->payload.size());
-      context_->counters->payload_bytes.add(bytes);
-      context_->usage->payload_bytes() += bytes;
-      entry.spec = std::make_shared<const job_spec>(std::move(*spec));
-    }
-    if (const auto by_request = request_of(entry)) {
-      tell(*context_, context_->shard_for(*by_request),
-           shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
-             shard.note_request(by_request, job);
-           }});
-    }
-    const auto nothing = entry.state;
-    entry.state = std::make_shared<const protocol::record>(std::move(stored.image.state));
-    ++leases_of(entry.key.tenant);
-    context_->counters->leases[static_cast<std::size_t>(entry.state->state)].add();
-    follow_holder(entry, *nothing);
-    tell_queue(entry, *nothing);
-    note_deadline(entry);
-  }
+  for (auto& stored : message.leases) load_one(stored);
   forgotten_ = std::move(message.forgotten);
   for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
     floors_[shard] = message.state.floors[shard];
@@ -316,17 +284,51 @@ void shard_actor::load(load_leases& message) {
   arm_timer();
 }
 
+void shard_actor::load_one(loaded_lease& stored) {
+  auto& entry = leases_.of(stored.key);
+  auto& lease = entry.awake();
+  const auto nothing = lease.state;
+  lease.state = std::make_shared<const protocol::record>(std::move(stored.image.state));
+  lease.policy = stored.image.policy;
+  lease.last_row = lease.submitted_row = stored.image.last_row;
+  lease.counts = std::move(stored.image.counts);
+  lease.body = std::move(stored.image.body);
+  entry.last_at = stored.image.last_at;
+  entry.base_row = stored.image.base_row;
+  if (stored.changed) mark_changed(entry);
+  if (const auto spec = decode_job(lease.body)) {
+    entry.queue = name_of_queue(spec->queue);
+    const auto bytes = static_cast<std::int64_t>(spec->payload.size());
+    context_->counters->payload_bytes.add(bytes);
+    context_->usage->payload_bytes() += bytes;
+    if (const auto by_request = request_of(entry.key, *spec)) {
+      tell(*context_, context_->shard_for(*by_request),
+           shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
+             shard.note_request(by_request, job);
+           }});
+    }
+  }
+  ++leases_of(entry.key.tenant);
+  context_->counters->leases[static_cast<std::size_t>(lease.state->state)].add();
+  follow_holder(entry, *nothing);
+  tell_queue(entry, *nothing);
+  note_deadline(entry);
+  rest_or_forget(entry);
+}
+
 protocol::fold::lease_image shard_actor::image_of(const lease_entry& entry) {
-  return {*entry.state,  entry.policy,   entry.last_row, entry.spec ? encode_job(*entry.spec) : "",
-          entry.last_at, entry.base_row, entry.counts,   {}};
+  auto facts = entry.facts();
+  return {*facts.state,  facts.policy,   facts.last_row,          std::move(facts.body),
+          entry.last_at, entry.base_row, std::move(facts.counts), {}};
 }
 
 void shard_actor::collect(const collect_checkpoint& message) {
   constexpr std::size_t slice = 512;
   checkpoint_part part;
   part.upto = message.upto;
-  for (auto& [mark, entry] : entries_) {
-    if (!entry->changed || !entry->state->known()) continue;
+  for (const auto mark : std::exchange(changed_, {})) {
+    auto* const entry = leases_.find(mark);
+    if (entry == nullptr || !entry->known()) continue;
     entry->changed = false;
     part.changed.push_back({entry->key, image_of(*entry)});
     if (part.changed.size() == slice) {
@@ -348,12 +350,11 @@ void shard_actor::collect(const collect_checkpoint& message) {
 
 namespace {
 
-protocol::loss loss_of(const lease_entry* entry, protocol::generation gen) {
-  if (entry == nullptr || entry->state->gen > gen) return protocol::loss::expired;
-  if (entry->state->frozen) return protocol::loss::conflict;
-  if (entry->state->state == protocol::lease_state::revoked) return protocol::loss::revoked;
-  return protocol::is_settled(entry->state->state) ? protocol::loss::settled
-                                                   : protocol::loss::expired;
+protocol::loss loss_of(const protocol::record* state, protocol::generation gen) {
+  if (state == nullptr || state->gen > gen) return protocol::loss::expired;
+  if (state->frozen) return protocol::loss::conflict;
+  if (state->state == protocol::lease_state::revoked) return protocol::loss::revoked;
+  return protocol::is_settled(state->state) ? protocol::loss::settled : protocol::loss::expired;
 }
 
 }  // namespace
@@ -364,30 +365,30 @@ void shard_actor::resume_each(resume_leases& message) {
   const auto held = held_.find(who.tenant.value + '\n' + who.holder.value);
   if (held != held_.end()) {
     for (const auto mark : held->second) {
-      const auto& entry = *entries_.at(mark);
-      out.standings.push_back(standing_of(*entry.state, entry.last_row));
-      out.queues.push_back(entry.spec ? entry.spec->queue : std::string{});
+      auto& entry = leases_.at(mark);
+      const auto& lease = entry.awake();
+      out.standings.push_back(standing_of(*lease.state, lease.last_row));
+      out.queues.push_back(entry.queue != nullptr ? *entry.queue : std::string{});
     }
   }
   for (const auto& running : message.running) {
     const auto* entry = find({who.tenant, running.lease});
-    const bool lives = entry != nullptr && protocol::is_live(entry->state->state) &&
-                       entry->state->gen == running.gen && entry->state->held_by == who.holder;
+    const auto facts = entry != nullptr ? entry->facts() : lease_facts{};
+    const bool lives = entry != nullptr && protocol::is_live(facts.state->state) &&
+                       facts.state->gen == running.gen && facts.state->held_by == who.holder;
     if (lives) continue;
-    out.lost.push_back({running.lease, running.gen,
-                        entry ? entry->last_row : protocol::row_number{},
-                        loss_of(entry, running.gen)});
+    out.lost.push_back(
+        {running.lease, running.gen, facts.last_row, loss_of(facts.state.get(), running.gen)});
   }
   tell(*context_, who.where, std::move(out));
 }
 
 void shard_actor::each_job(const protocol::tenant_id& tenant, const std::string& after,
                            const std::function<bool(const lease_entry&)>& take) const {
-  for (auto it = by_key_.upper_bound({tenant, protocol::lease_id{after}});
-       it != by_key_.end() && it->first.tenant == tenant; ++it) {
-    const auto& entry = *entries_.at(it->second);
-    if (entry.state->kind != protocol::lease_kind::job) continue;
-    if (!take(entry)) return;
+  const auto& all = leases_.all();
+  for (auto it = all.upper_bound(protocol::lease_key{tenant, protocol::lease_id{after}});
+       it != all.end() && (*it)->key.tenant == tenant; ++it) {
+    if ((*it)->queue != nullptr && (*it)->known() && !take(**it)) return;
   }
 }
 
@@ -407,13 +408,14 @@ std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenan
 }
 
 job_view shard_actor::view_of(const lease_entry& entry) const {
-  return {entry.key.tenant, entry.state, entry.spec, entry.policy, entry.last_row};
+  const auto facts = entry.facts();
+  return {entry.key.tenant, facts.state, spec_of(facts), facts.policy, facts.last_row};
 }
 
 void shard_actor::await_settled(const protocol::lease_key& key, protocol::instant until,
                                 std::function<void(std::optional<job_view>)> then) {
   const auto* entry = find(key);
-  if (entry == nullptr || protocol::is_settled(entry->state->state) ||
+  if (entry == nullptr || protocol::is_settled(entry->state()->state) ||
       until <= context_->clock->now()) {
     then(entry ? std::optional{view_of(*entry)} : std::nullopt);
     return;

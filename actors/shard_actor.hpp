@@ -18,6 +18,7 @@
 
 #include "actors/deadline_index.hpp"
 #include "actors/lease_actor.hpp"
+#include "actors/lease_table.hpp"
 #include "leasehold/actors/messages.hpp"
 
 namespace leasehold::actors {
@@ -26,44 +27,6 @@ namespace leasehold::actors {
 /// that a request is known wherever its job lives.
 protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
                                    const protocol::request_id& request);
-
-/// What is written about a lease's history and decided by nobody.
-enum class history_row : std::uint8_t { none, base, forget };
-
-/// Events that a lease decides together, at one instant.
-struct event_group {
-  protocol::instant stamp;
-  protocol::instant fired_at;  ///< set: a deadline's group, without events
-  session_ptr session;         ///< frames: whose they are
-  std::vector<protocol::event> events;
-  std::shared_ptr<shard_operation> operation;  ///< set: its event is the only one
-
-  std::vector<protocol::counted_frames> counted;  ///< set: nothing but counted rows to be written
-  history_row history = history_row::none;        ///< set: nothing but this row to be written
-
-  [[nodiscard]] bool is_deadline() const noexcept { return fired_at.ms != 0; }
-};
-
-/// A lease as its shard knows it.
-struct lease_entry {
-  std::uint64_t mark = 0;
-  protocol::lease_key key;
-  std::shared_ptr<const protocol::record> state;  ///< durable
-  protocol::policy_id policy;
-  protocol::row_number last_row;
-  protocol::row_number group_began;
-  protocol::instant last_at;       ///< `at` of the newest row
-  protocol::row_number base_row;   ///< where its history begins in the log
-  protocol::reason_counts counts;  ///< of its rows from there on
-  std::shared_ptr<const job_spec> spec;
-  protocol::row_number submitted_row;
-  actor_handle actor;  ///< none while it rests
-  std::optional<event_group> deciding;
-  std::uint64_t turn = 0;           ///< of `deciding`
-  std::deque<event_group> waiting;  ///< by stamp
-  protocol::instant indexed_at;     ///< where the deadline index has it; 0: nowhere
-  bool changed = false;             ///< since the last checkpoint
-};
 
 class shard_actor final : public coordinator_actor {
  public:
@@ -99,17 +62,24 @@ class shard_actor final : public coordinator_actor {
   void take_frames(shard_frames& message);
   void take_operation(shard_operation& operation);
   void load(load_leases& message);
+  void load_one(loaded_lease& stored);
   void change(const options_changed& message);
   void resume_each(resume_leases& message);
   void collect(const collect_checkpoint& message);
   static protocol::fold::lease_image image_of(const lease_entry& entry);
-  lease_entry& entry_of(const protocol::lease_key& key);
+  void mark_changed(lease_entry& entry);
+  /// Null: it is no job.
+  [[nodiscard]] std::shared_ptr<const job_spec> spec_of(const lease_facts& facts) const;
+  [[nodiscard]] std::shared_ptr<const protocol::policy> policy_of(protocol::policy_id id) const;
+  [[nodiscard]] const std::string* name_of_queue(const std::string& queue);
   void refuse(const shard_operation& operation, protocol::reason why) const;
   /// Answers frames of a principal that may not use the lease's queue; the lease is not touched.
   void forbid(const session_ptr& session, const lease_frames& lease);
   /// Lets go of the request of a submit that came to nothing.
   void release_request(const shard_operation& operation) const;
-  [[nodiscard]] std::optional<protocol::lease_key> request_of(const lease_entry& entry) const;
+  /// The job that its request would name, where it has another name.
+  static std::optional<protocol::lease_key> request_of(const protocol::lease_key& job,
+                                                       const job_spec& spec);
   bool refuse_submit(shard_operation& operation, const lease_entry* known);
   /// Takes a new lease's part of the tenant's limits; it is given back when nothing came of it.
   bool reserve(shard_operation& operation);
@@ -120,7 +90,7 @@ class shard_actor final : public coordinator_actor {
   void enqueue_group(lease_entry& entry, event_group group);
   void start_next(lease_entry& entry);
   void start(lease_entry& entry, event_group group);
-  [[nodiscard]] bool needs_grant(const lease_entry& entry, const event_group& group) const;
+  [[nodiscard]] bool needs_grant(const awake_lease& lease, const event_group& group) const;
   void grant_read(const grant_answer& said);
   void decide(lease_entry& entry, event_group group, protocol::grant_record stored);
   void decided(lease_decided& message);
@@ -140,13 +110,13 @@ class shard_actor final : public coordinator_actor {
     decision_group group;
   };
   void commit(lease_entry& entry, decision_group& group, protocol::row_number first);
-  void answer_frames(const lease_entry& entry, const event_group& group, const decision_group& out);
+  void answer_frames(const awake_lease& lease, const event_group& group, const decision_group& out);
   void answer_operation(lease_entry& entry, const event_group& group, const decision_group& out,
                         const protocol::record& before);
-  void tell_holder(const lease_entry& entry, const protocol::record& before,
-                   const event_group& group, const decision_group& out);
-  void tell_queue(const lease_entry& entry, const protocol::record& before);
-  void follow_holder(const lease_entry& entry, const protocol::record& before);
+  void tell_holder(lease_entry& entry, const protocol::record& before, const event_group& group,
+                   const decision_group& out);
+  void tell_queue(lease_entry& entry, const protocol::record& before);
+  void follow_holder(lease_entry& entry, const protocol::record& before);
   void queue_for(const lease_entry& entry, queue_event what);
   void push(const protocol::lease_key& key, const protocol::holder& to,
             protocol::coordinator_frame frame);
@@ -176,16 +146,16 @@ class shard_actor final : public coordinator_actor {
   void fire_due();
   void arm_timer();
   void alarm_at(protocol::instant at, std::function<void()> what);
-  [[nodiscard]] bool blocked_by_fence(const lease_entry& entry, const event_group& group) const;
+  [[nodiscard]] bool blocked_by_fence(const awake_lease& lease, const event_group& group) const;
 
   context_ptr context_;
   options_ptr options_;
   place self_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<lease_entry>> entries_;
-  std::map<protocol::lease_key, std::uint64_t> by_key_;
-  std::uint64_t next_mark_ = 1;
+  lease_table leases_;
+  std::vector<std::uint64_t> changed_;  ///< marks, since the last checkpoint
+  std::set<std::string> queue_names_;   ///< that entries point to
   std::unordered_map<std::string, std::set<std::uint64_t>> held_;  ///< live leases by tenant/holder
-  std::map<protocol::policy_id, protocol::policy> policies_;
+  std::map<protocol::policy_id, std::shared_ptr<const protocol::policy>> policies_;
   std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way
   std::map<queue_key, actor_handle> queues_;
   std::map<protocol::tenant_id, std::shared_ptr<std::atomic<std::int64_t>>> leases_of_tenant_;

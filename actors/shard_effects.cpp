@@ -46,40 +46,45 @@ protocol::duration retry_after(protocol::decision what, protocol::reason why,
 }  // namespace
 
 void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_number first) {
-  const auto before = std::move(entry.state);
-  entry.state = settle_rows(std::move(out.after), first);
-  entry.group_began = first;
+  auto& lease = entry.awake();
+  const auto before = std::move(lease.state);
+  lease.state = settle_rows(std::move(out.after), first);
+  lease.group_began = first;
+  const bool known = lease.state->known();
   // The rows of a lease are linked from the one on that made it known.
-  entry.last_row = entry.state->known() ? protocol::row_number{first.value + out.count - 1}
-                                        : protocol::row_number{};
-  entry.changed = entry.state->known();
-  if (entry.state->known()) {
+  lease.last_row =
+      known ? protocol::row_number{first.value + out.count - 1} : protocol::row_number{};
+  if (known) {
+    mark_changed(entry);
     if (!before->known()) entry.base_row = first;
     entry.last_at = out.last_at;
     for (const auto& each : out.counts) {
-      protocol::count_reason(entry.counts, each.reason, each.number);
+      protocol::count_reason(lease.counts, each.reason, each.number);
     }
   }
-  const auto group = std::move(*entry.deciding);
-  entry.deciding.reset();
+  const auto group = take_deciding(lease);
 
   auto& counted = *context_->counters;
   for (const auto& a : out.answers) counted.count(a.kind, a.decision, a.reason);
-  if (before->state != entry.state->state) {
+  if (before->state != lease.state->state) {
     if (before->known()) counted.leases[static_cast<std::size_t>(before->state)].add(-1);
-    if (entry.state->known()) counted.leases[static_cast<std::size_t>(entry.state->state)].add();
+    if (known) counted.leases[static_cast<std::size_t>(lease.state->state)].add();
   }
-  if (group.operation && (before->known() || !entry.state->known())) {
+  if (group.operation && (before->known() || !known)) {
     give_back(*group.operation);
     release_request(*group.operation);
   }
-  if (!before->known() && entry.state->known()) {
-    entry.policy = out.policy;
-    entry.submitted_row = first;
+  if (!before->known() && known) {
+    lease.policy = out.policy;
+    lease.submitted_row = first;
     if (group.operation && group.operation->spec) {
-      entry.spec = group.operation->spec;
-      policies_.emplace(entry.policy, entry.spec->policy);
-      counted.payload_bytes.add(static_cast<std::int64_t>(entry.spec->payload.size()));
+      const auto& spec = *group.operation->spec;
+      lease.body = encode_job(spec);
+      lease.body.shrink_to_fit();
+      entry.queue = name_of_queue(spec.queue);
+      auto& chosen = policies_[lease.policy];
+      if (!chosen) chosen = std::make_shared<const protocol::policy>(spec.policy);
+      counted.payload_bytes.add(static_cast<std::int64_t>(spec.payload.size()));
     }
   }
 
@@ -88,14 +93,14 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     answer_operation(entry, group, out, *before);
   } else if (group.session) {
     budget(entry, group, out);
-    answer_frames(entry, group, out);
+    answer_frames(lease, group, out);
     for (const auto& a : out.answers) {
       if (a.reason == protocol::reason::unknown_generation) counted.unknown_generations.add();
     }
   }
   tell_holder(entry, *before, group, out);
   tell_queue(entry, *before);
-  if (protocol::is_settled(entry.state->state) && !protocol::is_settled(before->state)) {
+  if (protocol::is_settled(lease.state->state) && !protocol::is_settled(before->state)) {
     auto it = settle_waiters_.lower_bound({entry.mark, 0});
     while (it != settle_waiters_.end() && it->first.first == entry.mark) {
       it->second(view_of(entry));
@@ -140,9 +145,9 @@ void shard_actor::push(const protocol::lease_key& key, const protocol::holder& t
   tell(*context_, context_->registry, std::move(message));
 }
 
-void shard_actor::answer_frames(const lease_entry& entry, const event_group& group,
+void shard_actor::answer_frames(const awake_lease& lease, const event_group& group,
                                 const decision_group& out) {
-  const auto standing = standing_of(*entry.state, entry.last_row);
+  const auto standing = standing_of(*lease.state, lease.last_row);
   const auto verdict_of = [&](const frame_answer& a) {
     protocol::frame_verdict v;
     v.answers = a.frame_id;
@@ -150,7 +155,7 @@ void shard_actor::answer_frames(const lease_entry& entry, const event_group& gro
     v.decision = a.decision;
     v.reason = a.reason;
     v.outcome = protocol::class_of(a.decision, a.reason);
-    v.retry_after = retry_after(a.decision, a.reason, *entry.state, group.stamp);
+    v.retry_after = retry_after(a.decision, a.reason, *lease.state, group.stamp);
     v.standing = standing;
     return protocol::coordinator_frame{0, std::move(v)};
   };
@@ -166,45 +171,48 @@ void shard_actor::answer_frames(const lease_entry& entry, const event_group& gro
 
 void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
                                    const decision_group& out, const protocol::record& before) {
+  const auto& lease = entry.awake();
   const auto& operation = *group.operation;
   if (out.answers.empty()) return;
   const auto& said = out.answers.front();
   if (group.session && said.decision != protocol::decision::applied) {
-    queue_for(entry, job_not_offered{entry.key, said.reason, entry.state->next_offer_at});
+    queue_for(entry, job_not_offered{entry.key, said.reason, lease.state->next_offer_at});
   } else if (group.session) {
+    auto spec = decode_job(lease.body).value_or(job_spec{});
+    const auto chosen = policy_of(lease.policy);
     protocol::offer offer;
-    offer.standing = standing_of(*entry.state, entry.last_row);
-    offer.job = entry.state->job;
-    offer.queue = entry.spec->queue;
-    offer.payload = entry.spec->payload;
-    offer.attempt = entry.state->attempt + 1;
-    offer.ack_deadline = entry.state->ack_deadline;
-    const auto& chosen = policies_.at(entry.policy);
-    offer.lease_duration = chosen.lease_duration;
-    offer.cancel_grace = chosen.cancel_grace;
-    offer.max_lifetime = chosen.max_lifetime;
+    offer.standing = standing_of(*lease.state, lease.last_row);
+    offer.job = lease.state->job;
+    offer.queue = std::move(spec.queue);
+    offer.payload = std::move(spec.payload);
+    offer.attempt = lease.state->attempt + 1;
+    offer.ack_deadline = lease.state->ack_deadline;
+    offer.lease_duration = chosen->lease_duration;
+    offer.cancel_grace = chosen->cancel_grace;
+    offer.max_lifetime = chosen->max_lifetime;
     offer.last_progress = before.progress_value;
-    offer.trace_id = entry.spec->trace_id;
+    offer.trace_id = std::move(spec.trace_id);
     answer_to(group.session, {0, std::move(offer)}, 0);
   }
   if (!operation.reply) return;
   answer a;
   a.decision = said.decision;
   a.reason = said.reason;
-  a.retry_after = retry_after(said.decision, said.reason, *entry.state, group.stamp);
-  a.created = !before.known() && entry.state->known();
-  if (entry.state->known()) a.job = view_of(entry);
+  a.retry_after = retry_after(said.decision, said.reason, *lease.state, group.stamp);
+  a.created = !before.known() && entry.known();
+  if (entry.known()) a.job = view_of(entry);
   context_->link->post(operation.reply_thread,
                        [reply = operation.reply, a = std::move(a)] { reply(a); });
 }
 
-void shard_actor::tell_holder(const lease_entry& entry, const protocol::record& before,
+void shard_actor::tell_holder(lease_entry& entry, const protocol::record& before,
                               const event_group& group, const decision_group& out) {
-  const auto& after = *entry.state;
+  const auto& lease = entry.awake();
+  const auto& after = *lease.state;
   if (before.state != lease_state::active && after.state == lease_state::active && group.session &&
       !group.operation) {
     answer_to(group.session,
-              {0, protocol::activated{standing_of(after, entry.last_row), after.acquired_at}}, 0);
+              {0, protocol::activated{standing_of(after, lease.last_row), after.acquired_at}}, 0);
   }
   for (const auto& a : out.finals) {
     if (a.frame_id == 0 || (group.session && a.epoch == group.session->epoch)) continue;
@@ -214,7 +222,7 @@ void shard_actor::tell_holder(const lease_entry& entry, const protocol::record& 
     v.decision = a.decision;
     v.reason = a.reason;
     v.outcome = protocol::class_of(a.decision, a.reason);
-    v.standing = standing_of(after, entry.last_row);
+    v.standing = standing_of(after, lease.last_row);
     push(entry.key, before.held_by, {0, std::move(v)});
   }
   const bool ended = protocol::is_live(before.state) &&
@@ -222,18 +230,18 @@ void shard_actor::tell_holder(const lease_entry& entry, const protocol::record& 
   if (ended && out.closed != closing::by_holder && out.closed != closing::none) {
     push(entry.key, before.held_by,
          {0, protocol::lease_lost{
-                 {entry.key.lease, before.gen, entry.last_row, loss_of(out.closed)}}});
+                 {entry.key.lease, before.gen, lease.last_row, loss_of(out.closed)}}});
   }
   if (after.cancel_requested_at && !before.cancel_requested_at &&
       after.state == lease_state::active) {
     push(entry.key, after.held_by,
-         {0, protocol::cancel_notice{standing_of(after, entry.last_row)}});
+         {0, protocol::cancel_notice{standing_of(after, lease.last_row)}});
   }
   if (after.frozen && !before.frozen) context_->counters->ownership_conflicts.add();
 }
 
-void shard_actor::follow_holder(const lease_entry& entry, const protocol::record& before) {
-  const auto& after = *entry.state;
+void shard_actor::follow_holder(lease_entry& entry, const protocol::record& before) {
+  const auto& after = *entry.awake().state;
   const bool was = protocol::is_live(before.state);
   const bool is = protocol::is_live(after.state);
   if (was && (!is || before.held_by != after.held_by)) {
@@ -249,14 +257,14 @@ void shard_actor::follow_holder(const lease_entry& entry, const protocol::record
 }
 
 void shard_actor::queue_for(const lease_entry& entry, queue_event what) {
-  if (!entry.spec) return;
-  const auto thread = context_->thread_of_queue(entry.key.tenant, entry.spec->queue);
-  queue_news_.emplace_back(thread,
-                           for_queue{{entry.key.tenant, entry.spec->queue}, std::move(what)});
+  if (entry.queue == nullptr) return;
+  const auto thread = context_->thread_of_queue(entry.key.tenant, *entry.queue);
+  queue_news_.emplace_back(thread, for_queue{{entry.key.tenant, *entry.queue}, std::move(what)});
 }
 
-void shard_actor::tell_queue(const lease_entry& entry, const protocol::record& before) {
-  const auto& after = *entry.state;
+void shard_actor::tell_queue(lease_entry& entry, const protocol::record& before) {
+  const auto& lease = entry.awake();
+  const auto& after = *lease.state;
   if (after.kind != protocol::lease_kind::job) return;
   const bool was = protocol::is_live(before.state);
   const bool is = protocol::is_live(after.state);
@@ -266,9 +274,11 @@ void shard_actor::tell_queue(const lease_entry& entry, const protocol::record& b
   }
   if (offerable(after) && (!offerable(before) || before.next_offer_at != after.next_offer_at ||
                            !same_grant(before, after))) {
-    queue_for(entry, job_ready{entry.key, entry.spec, entry.submitted_row,
-                               entry.spec ? entry.spec->submitted_at : protocol::instant{},
-                               after.next_offer_at});
+    if (auto spec = spec_of(lease)) {
+      const auto submitted_at = spec->submitted_at;
+      queue_for(entry, job_ready{entry.key, std::move(spec), lease.submitted_row, submitted_at,
+                                 after.next_offer_at});
+    }
   } else if (!is && !offerable(after) && (was || offerable(before))) {
     queue_for(entry, job_gone{entry.key});
   }

@@ -13,28 +13,36 @@ void shard_actor::begin_turn() {
 }
 
 void shard_actor::enqueue_group(lease_entry& entry, event_group group) {
+  auto& waiting = groups_of(entry.awake()).waiting;
   // A deadline goes before what was stamped at or after it, frames behind their equals.
   const auto place =
       group.is_deadline()
           ? std::lower_bound(
-                entry.waiting.begin(), entry.waiting.end(), group.stamp,
+                waiting.begin(), waiting.end(), group.stamp,
                 [](const event_group& g, protocol::instant at) { return g.stamp < at; })
           : std::upper_bound(
-                entry.waiting.begin(), entry.waiting.end(), group.stamp,
+                waiting.begin(), waiting.end(), group.stamp,
                 [](protocol::instant at, const event_group& g) { return at < g.stamp; });
-  entry.waiting.insert(place, std::move(group));
+  waiting.insert(place, std::move(group));
   start_next(entry);
 }
 
 void shard_actor::start_next(lease_entry& entry) {
-  if (entry.deciding || entry.waiting.empty()) return;
-  if (blocked_by_fence(entry, entry.waiting.front())) {
+  if (entry.idle()) return;
+  auto& lease = entry.awake();
+  auto& groups = *lease.groups;
+  if (groups.deciding) return;
+  if (groups.waiting.empty()) {
+    lease.groups.reset();
+    return;
+  }
+  if (blocked_by_fence(lease, groups.waiting.front())) {
     fence_blocked_.insert(entry.mark);
     raise_fence();
     return;
   }
-  auto group = std::move(entry.waiting.front());
-  entry.waiting.pop_front();
+  auto group = std::move(groups.waiting.front());
+  groups.waiting.erase(groups.waiting.begin());
   start(entry, std::move(group));
 }
 
@@ -43,31 +51,32 @@ void shard_actor::start(lease_entry& entry, event_group group) {
     write_history(entry, std::move(group));
     return;
   }
-  if (!needs_grant(entry, group)) {
+  auto& lease = entry.awake();
+  if (!needs_grant(lease, group)) {
     decide(entry, std::move(group), protocol::grant_record::confirms);
     return;
   }
   // Others' commits do not wait for the read, so the group belongs to no turn until it is back.
-  entry.deciding = std::move(group);
-  tell(*context_, context_->journal, ask_grant{self_, entry.mark, entry.key, entry.last_row});
+  groups_of(lease).deciding = std::move(group);
+  tell(*context_, context_->journal, ask_grant{self_, entry.mark, entry.key, lease.last_row});
 }
 
-bool shard_actor::needs_grant(const lease_entry& entry, const event_group& group) const {
-  if (group.events.empty() || !protocol::is_live(entry.state->state)) return false;
-  const auto chosen = policies_.find(entry.policy);
+bool shard_actor::needs_grant(const awake_lease& lease, const event_group& group) const {
+  if (group.events.empty() || !protocol::is_live(lease.state->state)) return false;
+  const auto chosen = policies_.find(lease.policy);
   if (chosen == policies_.end()) return false;
   return std::ranges::any_of(group.events, [&](const protocol::event& what) {
-    return protocol::may_need_grant_record(*entry.state, chosen->second, what);
+    return protocol::may_need_grant_record(*lease.state, *chosen->second, what);
   });
 }
 
 void shard_actor::grant_read(const grant_answer& said) {
   begin_turn();
-  auto& entry = *entries_.at(said.entry);
+  auto& entry = leases_.at(said.entry);
   if (const auto* found = std::get_if<stored_grant>(&said.result)) {
-    const stored_grant ours{entry.state->gen, entry.state->held_by};
-    auto group = std::move(*entry.deciding);
-    entry.deciding.reset();
+    auto& lease = entry.awake();
+    const stored_grant ours{lease.state->gen, lease.state->held_by};
+    auto group = take_deciding(lease);
     if (*found != ours) context_->counters->grants_contradicted.add();
     decide(entry, std::move(group),
            *found == ours ? protocol::grant_record::confirms : protocol::grant_record::contradicts);
@@ -79,14 +88,21 @@ void shard_actor::grant_read(const grant_answer& said) {
   arm_timer();
 }
 
+std::shared_ptr<const protocol::policy> shard_actor::policy_of(protocol::policy_id id) const {
+  static const auto defaults = std::make_shared<const protocol::policy>();
+  const auto chosen = policies_.find(id);
+  return chosen == policies_.end() ? defaults : chosen->second;
+}
+
 void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_record stored) {
+  auto& lease = entry.awake();
   lease_work work;
   work.stored = stored;
   work.stamp = group.stamp;
   work.fired_at = group.fired_at;
   work.events = group.events;
-  work.last_row = entry.last_row;
-  work.group_began = entry.group_began;
+  work.last_row = lease.last_row;
+  work.group_began = lease.group_began;
   work.counted = group.counted;
   if (!refusals_.empty()) {
     if (auto seen = refusals_.seen_of(entry.mark, group.stamp); !seen.empty()) {
@@ -94,35 +110,40 @@ void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_
     }
   }
   work.floor = floors_[protocol::shard_of(entry.key)];
-  if (!entry.state->known() && group.operation && group.operation->spec) {
-    work.policy = group.operation->spec->policy;
-    work.attachment = encode_job(*group.operation->spec);
+  work.tenant = entry.key.tenant;
+  work.policy_id = lease.policy;
+  if (!lease.state->known() && group.operation && group.operation->spec) {
+    const auto& spec = *group.operation->spec;
+    work.policy_id = protocol::id_of(spec.policy);
+    work.policy = std::make_shared<const protocol::policy>(spec.policy);
+    work.attachment = encode_job(spec);
+  } else {
+    work.policy = policy_of(lease.policy);
   }
-  if (!entry.actor) {
-    const auto chosen = policies_.find(entry.policy);
-    entry.actor = spawn<lease_actor, caf::lazy_init>(lease_actor::seed{
-        entry.mark, self_, entry.key, entry.state,
-        chosen == policies_.end() ? protocol::policy{} : chosen->second, entry.policy});
+  if (!lease.actor) {
+    lease.actor =
+        spawn<lease_actor, caf::lazy_init>(lease_actor::seed{entry.mark, self_, lease.state});
   }
-  entry.deciding = std::move(group);
-  entry.turn = first_turn_ + open_turns_.size() - 1;
+  auto& groups = groups_of(lease);
+  groups.deciding = std::move(group);
+  groups.turn = first_turn_ + open_turns_.size() - 1;
   ++open_turns_.back();
-  send(entry.actor, std::move(work));
+  send(lease.actor, std::move(work));
 }
 
 void shard_actor::decided(lease_decided& message) {
-  auto& entry = *entries_.at(message.entry);
-  const auto turn = entry.turn;
+  auto& entry = leases_.at(message.entry);
+  auto& lease = entry.awake();
+  const auto turn = lease.groups->turn;
   if (message.group.count == 0) {
     // A deadline that had moved, or refusals over their budget: nothing is to become durable.
-    const auto group = std::move(*entry.deciding);
-    entry.deciding.reset();
+    const auto group = take_deciding(lease);
     if (group.session) {
       for (const auto& a : message.group.answers) {
         context_->counters->count(a.kind, a.decision, a.reason);
       }
       budget(entry, group, message.group);
-      answer_frames(entry, group, message.group);
+      answer_frames(lease, group, message.group);
       send_answers();
     }
     note_deadline(entry);
@@ -130,7 +151,7 @@ void shard_actor::decided(lease_decided& message) {
     rest_or_forget(entry);
     arm_timer();
   } else {
-    const auto& operation = entry.deciding->operation;
+    const auto& operation = lease.groups->deciding->operation;
     if (operation && operation->spec && !logged_policies_.contains(message.group.policy)) {
       logged_policies_.insert(message.group.policy);
       buffer_policies_.emplace_back(message.group.policy, operation->spec->policy);
@@ -184,8 +205,8 @@ void shard_actor::journal_said(journal_answer& message) {
     auto first = durable->first_row.value + static_cast<std::int64_t>(flying.policies.size());
     for (auto& [mark, group] : flying.groups) {
       const auto count = group.count;
-      auto& entry = *entries_.at(mark);
-      if (entry.deciding->history == history_row::none) {
+      auto& entry = leases_.at(mark);
+      if (entry.awake().groups->deciding->history == history_row::none) {
         commit(entry, group, {first});
       } else {
         history_durable(entry, {first});
@@ -195,12 +216,13 @@ void shard_actor::journal_said(journal_answer& message) {
   } else {
     for (const auto id : flying.policies) logged_policies_.erase(id);
     for (auto& [mark, group] : flying.groups) {
-      auto& entry = *entries_.at(mark);
-      if (entry.deciding->history != history_row::none) {
+      auto& entry = leases_.at(mark);
+      auto& lease = entry.awake();
+      if (lease.groups->deciding->history != history_row::none) {
         history_failed(entry);
         continue;
       }
-      tell(entry.actor, lease_undo{});
+      tell(lease.actor, lease_undo{});
       turn_away(entry, protocol::reason::store_unavailable);
     }
   }
@@ -209,8 +231,8 @@ void shard_actor::journal_said(journal_answer& message) {
 }
 
 void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
-  const auto group = std::move(*entry.deciding);
-  entry.deciding.reset();
+  auto& lease = entry.awake();
+  const auto group = take_deciding(lease);
   const auto again = context_->clock->now() + options_->store_retry;
   if (group.is_deadline()) {
     entry.indexed_at = again;
@@ -224,17 +246,17 @@ void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
     verdict.reason = why;
     verdict.outcome = protocol::class_of(verdict.decision, why);
     verdict.retry_after = options_->store_retry;
-    verdict.standing = standing_of(*entry.state, entry.last_row);
+    verdict.standing = standing_of(*lease.state, lease.last_row);
     answer_to(group.session, {0, verdict}, 1);
   }
   if (!group.counted.empty()) {
     alarm_at(again, [this, mark = entry.mark, counted = group.counted] {
-      const auto it = entries_.find(mark);
-      if (it == entries_.end()) return;
+      auto* const known = leases_.find(mark);
+      if (known == nullptr) return;
       event_group repeated;
       repeated.stamp = context_->clock->now();
       repeated.counted = counted;
-      enqueue_group(*it->second, std::move(repeated));
+      enqueue_group(*known, std::move(repeated));
     });
   }
   if (group.operation) {
@@ -247,15 +269,17 @@ void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
 }
 
 void shard_actor::rest_or_forget(lease_entry& entry) {
-  if (entry.deciding || !entry.waiting.empty()) return;
-  const bool has_deadline = protocol::next_deadline(*entry.state).has_value();
-  if (entry.actor && !has_deadline && entry.state->deferred.empty()) {
-    ask_to_exit(entry.actor);
-    entry.actor = nullptr;
+  if (!entry.idle()) return;
+  auto& lease = entry.awake();
+  if (protocol::next_deadline(*lease.state) || !lease.state->deferred.empty()) return;
+  if (lease.actor) {
+    ask_to_exit(lease.actor);
+    lease.actor = nullptr;
   }
-  if (!entry.state->known() && !refusals_.knows(entry.mark)) {
-    by_key_.erase(entry.key);
-    entries_.erase(entry.mark);
+  if (entry.known()) {
+    entry.rest();
+  } else if (!refusals_.knows(entry.mark)) {
+    leases_.erase(entry);
   }
 }
 
@@ -281,16 +305,16 @@ void shard_actor::budget(const lease_entry& entry, const event_group& group,
 void shard_actor::close_refusal_windows() {
   const auto now = context_->clock->now();
   for (auto& [mark, counted] : refusals_.close(now)) {
-    const auto it = entries_.find(mark);
-    if (it == entries_.end()) continue;
+    auto* const entry = leases_.find(mark);
+    if (entry == nullptr) continue;
     if (counted.empty()) {
-      rest_or_forget(*it->second);
+      rest_or_forget(*entry);
       continue;
     }
     event_group group;
     group.stamp = now;
     group.counted = std::move(counted);
-    enqueue_group(*it->second, std::move(group));
+    enqueue_group(*entry, std::move(group));
   }
   if (!refusals_.empty()) {
     alarm_at(now + protocol::duration{refusal_window.ms / 4}, [this] { close_refusal_windows(); });

@@ -16,6 +16,10 @@ constexpr std::size_t looked_at_once = 4096;
 /// Rows on their way at once: a sweep waits for the disk, and never fills it by itself.
 constexpr std::int64_t most_open = 512;
 
+bool waits(const lease_entry& entry) {
+  return !entry.idle() && !entry.if_awake()->groups->waiting.empty();
+}
+
 }  // namespace
 
 void shard_actor::base_all(const write_bases& message) {
@@ -49,16 +53,17 @@ void shard_actor::sweep() {
   // One commit for all rows of this turn.
   const auto turn = first_turn_ + open_turns_.size() - 1;
   ++open_turns_.back();
-  auto next = by_key_.upper_bound(sweep_.after);
+  const auto& all = leases_.all();
+  auto next = all.upper_bound(sweep_.after);
   std::size_t looked = 0;
-  while (next != by_key_.end() && looked < looked_at_once && bases_open_ < most_open) {
-    auto& entry = *entries_.at(next->second);
-    sweep_.after = next->first;
+  while (next != all.end() && looked < looked_at_once && bases_open_ < most_open) {
+    auto& entry = **next;
+    sweep_.after = entry.key;
     ++next;
     ++looked;
     look_at(entry);
   }
-  const bool over = next == by_key_.end();
+  const bool over = next == all.end();
   if (over) sweep_ = {};
   end_of_turn(turn);
   ask_to_sweep();
@@ -81,14 +86,14 @@ bool shard_actor::look_at(lease_entry& entry) {
 }
 
 bool shard_actor::is_wanted(const lease_entry& entry, history_row what) const {
-  if (!entry.state->known()) return false;
+  if (!entry.known()) return false;
   if (what == history_row::base) return base_upto_.value != 0 && entry.base_row <= base_upto_;
   const auto now = context_->clock->now();
   const auto after = options_->forget_after;
   // The checkpoint must have the record as it is: rows after the checkpoint end with the row that
   // forgets it.
-  return after.ms != 0 && !entry.changed && entry.waiting.empty() &&
-         protocol::may_be_forgotten(*entry.state, now) && entry.last_at + after <= now;
+  return after.ms != 0 && !entry.changed && entry.last_at + after <= now && !waits(entry) &&
+         protocol::may_be_forgotten(*entry.state(), now);
 }
 
 void shard_actor::write_history(lease_entry& entry, event_group group) {
@@ -97,39 +102,38 @@ void shard_actor::write_history(lease_entry& entry, event_group group) {
     --bases_open_;
     based(true);
     start_next(entry);
+    rest_or_forget(entry);
     return;
   }
+  auto& lease = entry.awake();
   decision_group out;
   out.count = 1;
   if (group.history == history_row::base) {
-    const auto chosen = policies_.find(entry.policy);
-    out.rows = protocol::encode_base_row(
-        entry.key,
-        {chosen == policies_.end() ? protocol::policy{} : chosen->second, image_of(entry)},
-        group.stamp);
+    out.rows = protocol::encode_base_row(entry.key, {*policy_of(lease.policy), image_of(entry)},
+                                         group.stamp);
   } else {
-    out.rows = protocol::encode_forget_row(entry.key, entry.last_row, *entry.state, group.stamp);
+    out.rows = protocol::encode_forget_row(entry.key, lease.last_row, *lease.state, group.stamp);
   }
   begin_turn();
   const auto turn = first_turn_ + open_turns_.size() - 1;
   ++open_turns_.back();
-  entry.deciding = std::move(group);
+  groups_of(lease).deciding = std::move(group);
   buffer_bytes_ += out.rows.size();
   buffer_.push_back({entry.mark, std::move(out)});
   end_of_turn(turn);
 }
 
 void shard_actor::history_durable(lease_entry& entry, protocol::row_number row) {
-  const auto group = std::move(*entry.deciding);
-  entry.deciding.reset();
+  auto& lease = entry.awake();
+  const auto group = take_deciding(lease);
   --bases_open_;
   if (group.history == history_row::forget) {
     forget(entry, row);
   } else {
-    entry.last_row = entry.base_row = row;
+    lease.last_row = entry.base_row = row;
     entry.last_at = group.stamp;
-    entry.counts.clear();
-    entry.changed = true;
+    lease.counts.clear();
+    mark_changed(entry);
     start_next(entry);
     rest_or_forget(entry);
   }
@@ -140,7 +144,7 @@ void shard_actor::history_durable(lease_entry& entry, protocol::row_number row) 
 void shard_actor::history_failed(lease_entry& entry) {
   // The store takes nothing: the next round tries again.
   sweep_ = {};
-  entry.deciding.reset();
+  take_deciding(entry.awake());
   --bases_open_;
   based(false);
   start_next(entry);
@@ -155,37 +159,37 @@ void shard_actor::based(bool well) {
 }
 
 void shard_actor::forget(lease_entry& entry, protocol::row_number row) {
+  auto& lease = entry.awake();
   auto& floor = floors_[protocol::shard_of(entry.key)];
-  floor = std::max(floor, entry.state->gen);
+  floor = std::max(floor, lease.state->gen);
   forgotten_.push_back({entry.key, row});
-  context_->counters->leases[static_cast<std::size_t>(entry.state->state)].add(-1);
+  context_->counters->leases[static_cast<std::size_t>(lease.state->state)].add(-1);
   context_->counters->leases_forgotten.add();
   --leases_of(entry.key.tenant);
-  if (entry.spec) {
-    const auto bytes = static_cast<std::int64_t>(entry.spec->payload.size());
+  if (const auto spec = decode_job(lease.body)) {
+    const auto bytes = static_cast<std::int64_t>(spec->payload.size());
     context_->counters->payload_bytes.add(-bytes);
     context_->usage->payload_bytes() -= bytes;
+    if (const auto by_request = request_of(entry.key, *spec)) {
+      tell(*context_, context_->shard_for(*by_request),
+           shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
+             shard.drop_request(by_request, job);
+           }});
+    }
   }
-  if (const auto by_request = request_of(entry)) {
-    tell(*context_, context_->shard_for(*by_request),
-         shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
-           shard.drop_request(by_request, job);
-         }});
-  }
-  if (entry.actor) ask_to_exit(entry.actor);
+  if (lease.actor) ask_to_exit(lease.actor);
   // What came meanwhile meets a lease that nobody knows.
-  auto waiting = std::move(entry.waiting);
+  std::vector<event_group> waiting;
+  if (lease.groups) waiting = std::move(lease.groups->waiting);
   const auto key = entry.key;
-  const auto mark = entry.mark;
-  by_key_.erase(key);
-  entries_.erase(mark);
+  leases_.erase(entry);
   for (auto& group : waiting) {
     if (group.history != history_row::none) {
       --bases_open_;
     } else if (group.operation) {
       take_operation(*group.operation);
     } else if (!group.is_deadline()) {
-      enqueue_group(entry_of(key), std::move(group));
+      enqueue_group(leases_.of(key), std::move(group));
     }
   }
 }

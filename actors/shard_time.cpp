@@ -8,7 +8,7 @@
 namespace leasehold::actors {
 
 void shard_actor::note_deadline(lease_entry& entry) {
-  const auto ends = protocol::next_deadline(*entry.state);
+  const auto ends = protocol::next_deadline(*entry.awake().state);
   if (!ends) return;
   // A deadline that moved later stays where it is: it is looked at when it comes due.
   if (entry.indexed_at && entry.indexed_at <= *ends) return;
@@ -17,9 +17,9 @@ void shard_actor::note_deadline(lease_entry& entry) {
   context_->counters->deadlines_armed.set(static_cast<std::int64_t>(index_.size()));
 }
 
-bool shard_actor::blocked_by_fence(const lease_entry& entry, const event_group& group) const {
+bool shard_actor::blocked_by_fence(const awake_lease& lease, const event_group& group) const {
   if (group.is_deadline() || group.history != history_row::none) return false;
-  const auto ends = protocol::next_deadline(*entry.state);
+  const auto ends = protocol::next_deadline(*lease.state);
   return ends && *ends <= group.stamp && *ends > fenced_until_;
 }
 
@@ -81,18 +81,20 @@ void shard_actor::fence_complete() {
   ++fence_;  // what still comes back belongs to a fence that is over
   fire_due();
   for (const auto mark : std::exchange(fence_blocked_, {})) {
-    if (const auto it = entries_.find(mark); it != entries_.end()) start_next(*it->second);
+    if (auto* entry = leases_.find(mark)) start_next(*entry);
   }
 }
 
 void shard_actor::fire_due() {
   const auto now = context_->clock->now();
   while (const auto due = index_.pop_due(fenced_until_)) {
-    const auto it = entries_.find(due->mark);
-    if (it == entries_.end() || it->second->indexed_at != due->at) continue;
-    auto& entry = *it->second;
+    auto* const found = leases_.find(due->mark);
+    if (found == nullptr || found->indexed_at != due->at) continue;
+    auto& entry = *found;
     entry.indexed_at = {};
-    const auto ends = protocol::next_deadline(*entry.state);
+    // One at rest has no deadline any more.
+    if (entry.if_awake() == nullptr) continue;
+    const auto ends = protocol::next_deadline(*entry.awake().state);
     if (!ends) continue;
     if (*ends > fenced_until_) {
       note_deadline(entry);

@@ -159,13 +159,13 @@ void thread_gateway::await_settled(protocol::lease_key key, protocol::instant un
 namespace {
 
 bool matches(const lease_entry& entry, const job_filter& filter) {
-  if (filter.state && entry.state->state != *filter.state) return false;
-  if (!filter.queue && filter.labels.empty()) return true;
-  if (!entry.spec) return false;
-  if (filter.queue && entry.spec->queue != *filter.queue) return false;
+  if (filter.queue && *entry.queue != *filter.queue) return false;
+  if (filter.state && entry.state()->state != *filter.state) return false;
+  if (filter.labels.empty()) return true;
+  const auto spec = decode_job(entry.facts().body).value_or(job_spec{});
   return std::ranges::all_of(filter.labels, [&](const auto& label) {
-    const auto it = entry.spec->labels.find(label.first);
-    return it != entry.spec->labels.end() && it->second == label.second;
+    const auto it = spec.labels.find(label.first);
+    return it != spec.labels.end() && it->second == label.second;
   });
 }
 

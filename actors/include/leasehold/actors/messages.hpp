@@ -171,7 +171,9 @@ struct lease_work {
   protocol::instant fired_at;              ///< a deadline's work: when its timer fired; else 0
   std::vector<protocol::event> events;     ///< none: only what is due
   std::string attachment;                  ///< submit: the job's body
-  std::optional<protocol::policy> policy;  ///< submit: of a lease not known so far
+  protocol::tenant_id tenant;
+  std::shared_ptr<const protocol::policy> policy;
+  protocol::policy_id policy_id;
   protocol::generation floor;
   protocol::grant_record stored{};               ///< what a conflict is resolved by
   protocol::row_number last_row;                 ///< the lease's newest durable row
