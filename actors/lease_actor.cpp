@@ -140,14 +140,15 @@ lease_actor::lease_actor(caf::actor_config& config, seed from)
     : coordinator_actor(config), self_(std::move(from)) {}
 
 actor_behavior lease_actor::make_behavior() {
-  return {[this](lease_work& work) { decide(work); }, [this](lease_undo&) { pending_ = nullptr; }};
+  return {[this](lease_work& work) { decide(work); },
+          [this](lease_undo& undone) { self_.state = std::move(undone.before); }};
 }
 
 void lease_actor::on_exit() { self_.shard.who = nullptr; }
 
 void lease_actor::decide(lease_work& work) {
   // The next group is the proof that the one before is durable.
-  if (pending_) self_.state = settle_rows(std::move(pending_), work.group_began);
+  self_.state = settle_rows(std::move(self_.state), work.group_began);
   const auto& policy = *work.policy;
 
   auto next = std::make_shared<protocol::record>(*self_.state);
@@ -176,8 +177,10 @@ void lease_actor::decide(lease_work& work) {
   out.count = rows.count();
   out.rows = rows.take_bytes();
   out.policy = work.policy_id;
-  pending_ = next;
-  out.after = std::move(next);
+  if (out.count > 0) {
+    self_.state = next;
+    out.after = std::move(next);
+  }
   send(self_.shard.who, lease_decided{self_.entry, std::move(out)});
 }
 

@@ -58,7 +58,7 @@ class lease_actor final : public coordinator_actor {
   struct seed {
     std::uint64_t entry = 0;
     place shard;
-    std::shared_ptr<const protocol::record> state;  ///< as it is durable
+    std::shared_ptr<const protocol::record> state;  ///< after the last group, durable or not
   };
 
   lease_actor(caf::actor_config& config, seed from);
@@ -71,7 +71,6 @@ class lease_actor final : public coordinator_actor {
   void decide(lease_work& work);
 
   seed self_;
-  std::shared_ptr<const protocol::record> pending_;  ///< after the group whose commit is awaited
 };
 
 }  // namespace leasehold::actors

@@ -222,7 +222,7 @@ void shard_actor::journal_said(journal_answer& message) {
         history_failed(entry);
         continue;
       }
-      tell(lease.actor, lease_undo{});
+      tell(lease.actor, lease_undo{lease.state});
       turn_away(entry, protocol::reason::store_unavailable);
     }
   }

@@ -478,7 +478,10 @@ void count_reason(reason_counts& counts, reason why, std::int64_t number) {
   if (place != counts.end() && place->reason == why) {
     place->number += number;
   } else {
-    counts.insert(place, {why, number});
+    // There are few and they stay for the life of the lease, so that room is made for one more.
+    const auto index = place - counts.begin();
+    counts.reserve(counts.size() + 1);
+    counts.insert(counts.begin() + index, {why, number});
   }
 }
 

@@ -181,8 +181,10 @@ struct lease_work {
   std::shared_ptr<const refusals_seen> refused;  ///< of this minute; null: none
   std::vector<protocol::counted_frames> counted;  ///< to be written as counted rows
 };
-/// The commit of the last group failed: put the record from before back.
-struct lease_undo {};
+/// The commit of the last group failed: the record is again what it was before.
+struct lease_undo {
+  std::shared_ptr<const protocol::record> before;
+};
 
 // ---- to a queue (through the shard actor of its thread)
 // --------------------------------------------
