@@ -139,7 +139,8 @@ class queue_actor final : public coordinator_actor {
   std::set<job_ref, by_due> waiting_;
   std::map<session_id, session> sessions_;
   session_id last_served_ = 0;
-  std::int64_t taken_ = 0;  ///< jobs offering or held
+  std::int64_t taken_ = 0;     ///< jobs offering or held
+  std::int64_t offering_ = 0;  ///< of those: asked for, not yet answered
   protocol::instant woken_at_;
 };
 

@@ -76,6 +76,7 @@ void queue_actor::unplace(job_ref j) {
       --taken_;
       break;
     case place_of_job::offering:
+      --offering_;
       --taken_;
       break;
   }

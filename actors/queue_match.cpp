@@ -9,6 +9,10 @@ namespace leasehold::actors {
 
 namespace {
 
+/// Offers on their way at once: their groups, rows and frames are all in memory until they are
+/// durable.
+constexpr std::int64_t most_offering = 1024;
+
 bool has_all(const protocol::labels& has, const protocol::labels& wanted) {
   return std::ranges::all_of(wanted, [&](const auto& label) {
     const auto it = has.find(label.first);
@@ -41,7 +45,7 @@ queue_actor::session* queue_actor::free_session(const protocol::labels& wanted) 
 
 void queue_actor::match() {
   const auto most = limit();
-  while (!ready_.empty() && (most == 0 || taken_ < most)) {
+  while (!ready_.empty() && offering_ < most_offering && (most == 0 || taken_ < most)) {
     // The best job of each set of labels that some free session has.
     std::optional<job_ref> best;
     session* to = nullptr;
@@ -76,6 +80,7 @@ void queue_actor::offer(job_ref j, session& to) {
   use(to, j);
   j->second.place = place_of_job::offering;
   ++taken_;
+  ++offering_;
   ++to.offering;
   last_served_ = to.ref->epoch;
 
