@@ -49,6 +49,7 @@ struct lease_groups {
 struct awake_lease : lease_facts {
   actor_handle actor;  ///< none until it decides something
   protocol::row_number group_began;
+  std::size_t held_at = 0;               ///< live: where its holder's list has it
   std::unique_ptr<lease_groups> groups;  ///< null: nothing waits and nothing is being decided
 };
 

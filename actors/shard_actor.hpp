@@ -154,7 +154,7 @@ class shard_actor final : public coordinator_actor {
   lease_table leases_;
   std::vector<std::uint64_t> changed_;  ///< marks, since the last checkpoint
   std::set<std::string> queue_names_;   ///< that entries point to
-  std::unordered_map<std::string, std::set<std::uint64_t>> held_;  ///< live leases by tenant/holder
+  std::unordered_map<std::string, std::vector<std::uint64_t>> held_;  ///< live, by tenant/holder
   std::map<protocol::policy_id, std::shared_ptr<const protocol::policy>> policies_;
   std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way
   std::map<queue_key, actor_handle> queues_;

@@ -241,18 +241,23 @@ void shard_actor::tell_holder(lease_entry& entry, const protocol::record& before
 }
 
 void shard_actor::follow_holder(lease_entry& entry, const protocol::record& before) {
-  const auto& after = *entry.awake().state;
+  auto& lease = entry.awake();
+  const auto& after = *lease.state;
   const bool was = protocol::is_live(before.state);
   const bool is = protocol::is_live(after.state);
-  if (was && (!is || before.held_by != after.held_by)) {
+  if (was && is && before.held_by == after.held_by) return;
+  if (was) {
     const auto it = held_.find(entry.key.tenant.value + '\n' + before.held_by.value);
-    if (it != held_.end()) {
-      it->second.erase(entry.mark);
-      if (it->second.empty()) held_.erase(it);
-    }
+    auto& marks = it->second;
+    leases_.at(marks.back()).awake().held_at = lease.held_at;
+    marks[lease.held_at] = marks.back();
+    marks.pop_back();
+    if (marks.empty()) held_.erase(it);
   }
-  if (is && (!was || before.held_by != after.held_by)) {
-    held_[entry.key.tenant.value + '\n' + after.held_by.value].insert(entry.mark);
+  if (is) {
+    auto& marks = held_[entry.key.tenant.value + '\n' + after.held_by.value];
+    lease.held_at = marks.size();
+    marks.push_back(entry.mark);
   }
 }
 

@@ -277,7 +277,8 @@ void shard_actor::rest_or_forget(lease_entry& entry) {
     lease.actor = nullptr;
   }
   if (entry.known()) {
-    entry.rest();
+    // One that a conflict froze is held without a deadline.
+    if (!protocol::is_live(lease.state->state)) entry.rest();
   } else if (!refusals_.knows(entry.mark)) {
     leases_.erase(entry);
   }
