@@ -74,6 +74,7 @@ void journal_actor::on_exit() {
   // end with it.
   store_ = nullptr;
   watches_.clear();
+  parts_.clear();
 }
 
 void journal_actor::broken(const std::exception_ptr&) {
@@ -191,6 +192,7 @@ void journal_actor::part_written(bool ok) {
     // What the shards gave is kept: the same part is written again with the next round.
     return;
   }
+  if (!parts_.front().last) tell(*context_, parts_.front().from, collect_more{});
   parts_.pop_front();
   if (parts_.empty() && shards_left_ == 0) {
     checkpointing_ = false;

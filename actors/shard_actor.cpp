@@ -68,6 +68,7 @@ actor_behavior shard_actor::make_behavior() {
       [this](resume_leases& message) { resume_each(message); },
       [this](shard_query& message) { message.ask(*this); },
       [this](const collect_checkpoint& message) { collect(message); },
+      [this](const collect_more&) { collect_part(); },
       [this](const write_bases& message) { base_all(message); },
       [this](const sweep_on&) { sweep(); },
       [this](load_leases& message) { load(message); },
@@ -323,27 +324,36 @@ protocol::fold::lease_image shard_actor::image_of(const lease_entry& entry) {
 }
 
 void shard_actor::collect(const collect_checkpoint& message) {
-  constexpr std::size_t slice = 512;
+  collecting_ = {message.upto, std::exchange(changed_, {}), 0};
+  // Two, so that the store writes one while the next is made; never more of them in memory.
+  collect_part();
+  collect_part();
+}
+
+void shard_actor::collect_part() {
+  constexpr std::size_t most_records = 512;
+  if (collecting_.upto.value == 0) return;
   checkpoint_part part;
-  part.upto = message.upto;
-  for (const auto mark : std::exchange(changed_, {})) {
-    auto* const entry = leases_.find(mark);
+  part.from = self_;
+  part.upto = collecting_.upto;
+  while (collecting_.next < collecting_.marks.size() && part.changed.size() < most_records) {
+    auto* const entry = leases_.find(collecting_.marks[collecting_.next++]);
     if (entry == nullptr || !entry->known()) continue;
     entry->changed = false;
     part.changed.push_back({entry->key, image_of(*entry)});
-    if (part.changed.size() == slice) {
-      tell(*context_, context_->journal, std::exchange(part, {{}, {}, message.upto, false, {}}));
-    }
   }
-  // What was forgotten later than the checkpoint's row is still needed to read the rows up to it.
-  std::erase_if(forgotten_, [&](const forgotten_lease& each) {
-    if (each.row > message.upto) return false;
-    if (find(each.key) == nullptr) part.forgotten.push_back(each.key);
-    return true;
-  });
-  part.last = true;
-  for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
-    part.state.floors[shard] = floors_[shard];
+  part.last = collecting_.next == collecting_.marks.size();
+  if (part.last) {
+    // What was forgotten later than the checkpoint's row is still needed to read the rows up to it.
+    std::erase_if(forgotten_, [&](const forgotten_lease& each) {
+      if (each.row > part.upto) return false;
+      if (find(each.key) == nullptr) part.forgotten.push_back(each.key);
+      return true;
+    });
+    for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
+      part.state.floors[shard] = floors_[shard];
+    }
+    collecting_ = {};
   }
   tell(*context_, context_->journal, std::move(part));
 }

@@ -66,6 +66,7 @@ class shard_actor final : public coordinator_actor {
   void change(const options_changed& message);
   void resume_each(resume_leases& message);
   void collect(const collect_checkpoint& message);
+  void collect_part();
   static protocol::fold::lease_image image_of(const lease_entry& entry);
   void mark_changed(lease_entry& entry);
   /// Null: it is no job.
@@ -153,7 +154,13 @@ class shard_actor final : public coordinator_actor {
   place self_;
   lease_table leases_;
   std::vector<std::uint64_t> changed_;  ///< marks, since the last checkpoint
-  std::set<std::string> queue_names_;   ///< that entries point to
+  struct collecting {
+    protocol::row_number upto;  ///< 0: no checkpoint is on its way here
+    std::vector<std::uint64_t> marks;
+    std::size_t next = 0;
+  };
+  collecting collecting_;
+  std::set<std::string> queue_names_;                                 ///< that entries point to
   std::unordered_map<std::string, std::vector<std::uint64_t>> held_;  ///< live, by tenant/holder
   std::map<protocol::policy_id, std::shared_ptr<const protocol::policy>> policies_;
   std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way

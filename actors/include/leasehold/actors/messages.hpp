@@ -134,6 +134,8 @@ struct wake_queue {
 struct collect_checkpoint {
   protocol::row_number upto;
 };
+/// A part that was given is durable; the next one may be made.
+struct collect_more {};
 /// The log is to be cut behind `upto`: every lease whose history begins at or before it gets a base
 /// row.
 struct write_bases {
@@ -264,6 +266,7 @@ struct commit_done {
   store_result<committed> result;
 };
 struct checkpoint_part {
+  place from;  ///< who has more of it, until the last
   std::vector<checkpoint_entry> changed;
   std::vector<protocol::lease_key> forgotten;
   protocol::row_number upto;
@@ -346,6 +349,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::journal_answer)
 LEASEHOLD_MESSAGE(leasehold::actors::grant_answer)
 LEASEHOLD_MESSAGE(leasehold::actors::wake_queue)
 LEASEHOLD_MESSAGE(leasehold::actors::collect_checkpoint)
+LEASEHOLD_MESSAGE(leasehold::actors::collect_more)
 LEASEHOLD_MESSAGE(leasehold::actors::write_bases)
 LEASEHOLD_MESSAGE(leasehold::actors::sweep_on)
 LEASEHOLD_MESSAGE(leasehold::actors::load_leases)

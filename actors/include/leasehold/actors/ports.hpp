@@ -64,7 +64,7 @@ struct actor_options {
   protocol::duration heartbeat_interval{10000};
   protocol::duration max_expiry_lag{5000};  ///< how long a deadline waits for its fences
   protocol::duration store_retry{1000};  ///< a deadline whose commit failed fires again after this
-  protocol::duration checkpoint_interval{2000};
+  protocol::duration checkpoint_interval{1000};
   protocol::duration retention{0};  ///< rows younger than this stay in the log; 0: all stay
   protocol::duration forget_after{
       0};  ///< a settled job or idle lock is known that long; 0: for ever
