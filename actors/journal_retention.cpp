@@ -49,6 +49,8 @@ void journal_actor::was_cut(const cut_done& said) {
   if (const auto* anchor = std::get_if<protocol::row_number>(&said.anchor)) {
     anchor_ = *anchor;
     context_->counters->first_row.set(anchor_.value + 1);
+  } else {
+    store_failed(rest_fails_, std::get<store_error>(said.anchor));
   }
 }
 

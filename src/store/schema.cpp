@@ -159,7 +159,11 @@ actors::store_result<connection> open_database(const std::filesystem::path& file
   if (empty && create_with_shards) {
     if (auto fault = create_tables(db, *create_with_shards)) return *fault;
     // The file itself then says what it is, also when its write-ahead log gets lost.
-    sqlite3_wal_checkpoint_v2(db.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    const int code =
+        sqlite3_wal_checkpoint_v2(db.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    if (code != SQLITE_OK && code != SQLITE_BUSY) {
+      return db.error(code, "copying the write-ahead log of");
+    }
   }
   return opened;
 }

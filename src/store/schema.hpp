@@ -12,6 +12,8 @@
 namespace leasehold::storage {
 
 inline constexpr std::int64_t schema_version = 1;
+/// What `prepare_writing` makes of a new database: the log is made of large bodies.
+inline constexpr std::int64_t database_page_bytes = 16384;
 inline constexpr std::string_view database_name = "leasehold.db";
 
 /// What the store says about itself.

@@ -45,7 +45,8 @@ class sqlite_store final : public actors::store {
         facts_(facts),
         head_at_start_(head),
         readers_(directory_ / database_name),
-        writer_(std::move(db), std::move(facts), head, how.directory) {}
+        writer_(std::move(db), std::move(facts), head, how.directory,
+                static_cast<int>(how.wal_bytes / database_page_bytes)) {}
 
   actors::store_result<recovered_head> recover(
       const std::function<void(const actors::store_state&)>& on_state,

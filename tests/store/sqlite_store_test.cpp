@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "src/store/schema.hpp"
-#include "tests/store/faulty_vfs.hpp"
 #include "tests/store/store_conformance.hpp"
+#include "tests/support/faulty_vfs.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace leasehold::tests {
@@ -53,7 +53,7 @@ class sqlite_subject final : public store_subject {
     store_ = open_store(directory_.path());
   }
   bool fail_next_commit() override {
-    faulty_vfs::next_write = SQLITE_IOERR_WRITE;
+    faults_.fail({file_calls::write, SQLITE_IOERR_WRITE});
     return true;
   }
 
@@ -346,21 +346,21 @@ struct SqliteFaults : ::testing::Test {
 
 TEST_F(SqliteFaults, AFullDiskIsToldApartAndPasses) {
   expect(commit(*store, batch_of({renew_row("a", 1)})));
-  faulty_vfs::next_write = SQLITE_FULL;
+  faults.fail({file_calls::write, SQLITE_FULL});
   EXPECT_EQ(failure(), kind::full);
   EXPECT_EQ(expect(commit(*store, batch_of({renew_row("a", 2)}))).first_row.value, 2);
 }
 
 TEST_F(SqliteFaults, AWriteErrorIsToldApartAndPasses) {
   expect(commit(*store, batch_of({renew_row("a", 1)})));
-  faulty_vfs::next_write = SQLITE_IOERR_WRITE;
+  faults.fail({file_calls::write, SQLITE_IOERR_WRITE});
   EXPECT_EQ(failure(), kind::io);
   EXPECT_EQ(expect(commit(*store, batch_of({renew_row("a", 2)}))).first_row.value, 2);
 }
 
 TEST_F(SqliteFaults, AfterAFailedFsyncNothingIsWrittenAnyMore) {
   expect(commit(*store, batch_of({renew_row("a", 1)})));
-  faulty_vfs::next_sync = SQLITE_IOERR_FSYNC;
+  faults.fail({file_calls::sync, SQLITE_IOERR_FSYNC});
   EXPECT_EQ(failure(), kind::fatal);
   EXPECT_EQ(failure(), kind::fatal) << "the disk works again, but what it holds is not known";
   const auto slice = checkpoint(*store, {{{key_of("a"), image_of("a", 1)}}, {}, {1}, true});

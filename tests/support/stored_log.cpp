@@ -52,7 +52,7 @@ void take_batch(sqlite3_stmt* from, stored_log& into) {
   const std::string_view body(static_cast<const char*>(sqlite3_column_blob(from, 2)),
                               static_cast<std::size_t>(sqlite3_column_bytes(from, 2)));
   auto read = protocol::decode_rows(body, {first});
-  const auto expected = static_cast<std::int64_t>(into.rows.size()) + 1;
+  const auto expected = into.cut + static_cast<std::int64_t>(into.rows.size()) + 1;
   if (first != expected || read.broken ||
       static_cast<std::int64_t>(read.rows.size()) != last - first + 1) {
     into.faults.push_back("the batch of rows " + std::to_string(first) + " to " +
@@ -77,6 +77,10 @@ stored_log read_log(const std::filesystem::path& directory) {
   const auto add = [&](const std::string& fault) {
     if (!fault.empty()) out.faults.push_back(fault);
   };
+  // One view of all: the log may be cut meanwhile.
+  add(each_row(db.get(), "BEGIN", [](sqlite3_stmt*) {}));
+  add(each_row(db.get(), "SELECT value FROM meta WHERE key = 'anchor_row'",
+               [&](sqlite3_stmt* row) { out.cut = sqlite3_column_int64(row, 0); }));
   add(each_row(db.get(), "SELECT first_row, last_row, body FROM batch ORDER BY first_row",
                [&](sqlite3_stmt* row) { take_batch(row, out); }));
   add(each_row(db.get(), "SELECT id FROM policy", [&](sqlite3_stmt* row) {
@@ -215,6 +219,7 @@ void loss_search::compare_generations() {
 }
 
 const stored_row* loss_search::row_of(const std::string& lease, std::int64_t row) const {
+  row -= log_.cut;
   if (row < 1 || row > static_cast<std::int64_t>(log_.rows.size())) return nullptr;
   const auto& found = log_.rows[static_cast<std::size_t>(row - 1)];
   return found.key.lease.value == lease ? &found : nullptr;

@@ -17,7 +17,8 @@
 namespace leasehold::tests {
 
 struct stored_log {
-  std::vector<protocol::stored_row> rows;  ///< in order, from row 1
+  std::int64_t cut = 0;                    ///< rows up to this one were cut
+  std::vector<protocol::stored_row> rows;  ///< in order, from the row behind it
   std::set<std::uint64_t> policies;
   std::vector<std::string> faults;  ///< why it could not be read as a whole
 };

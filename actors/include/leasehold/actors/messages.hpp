@@ -286,7 +286,7 @@ struct cut_done {
 };
 struct checkpoint_due {};
 struct checkpoint_written {
-  bool ok = false;
+  store_result<bool> result;
 };
 struct watch_rows {
   std::int64_t id = 0;
