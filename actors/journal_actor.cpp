@@ -52,6 +52,7 @@ actor_behavior journal_actor::make_behavior() {
         if (what.checkpoint) checkpoint_round();
         if (what.retention) begin_retention();
       },
+      [this](const read_failed& said) { store_failed(rest_fails_, said.error); },
       [this](const cut_found& said) { cut_behind(said); },
       [this](const bases_written& said) { bases_said(said); },
       [this](const cut_done& said) { was_cut(said); },
@@ -93,13 +94,18 @@ void journal_actor::append(append_rows& what) {
 }
 
 void journal_actor::read_grant(ask_grant& what) {
-  store_->read_grant(std::move(what.key), what.newest,
-                     [link = context_->link, back_to = what.back_to,
-                      entry = what.entry](store_result<stored_grant> result) {
-                       grant_answer said{entry, std::move(result)};
-                       link->post(back_to.thread,
-                                  [who = back_to.who, said = std::move(said)] { tell(who, said); });
-                     });
+  store_->read_grant(
+      std::move(what.key), what.newest,
+      [link = context_->link, back_to = what.back_to, entry = what.entry, thread = context_->thread,
+       self = self_.who](store_result<stored_grant> result) {
+        const auto* error = std::get_if<store_error>(&result);
+        if (error != nullptr && error->what != store_error::kind::busy) {
+          link->post(thread, [self, error = *error] { tell(self, read_failed{error}); });
+        }
+        grant_answer said{entry, std::move(result)};
+        link->post(back_to.thread,
+                   [who = back_to.who, said = std::move(said)] { tell(who, said); });
+      });
 }
 
 void journal_actor::done(commit_done& what) {

@@ -51,7 +51,7 @@ class journal_actor final : public coordinator_actor {
   protocol::instant
       trouble_told_;  ///< when it was last said that the store takes no write; 0: it does
   bool commits_fail_ = false;  ///< the newest one did
-  bool rest_fails_ = false;    ///< a checkpoint or a cut did, and no checkpoint was written since
+  bool rest_fails_ = false;    ///< anything else did, and no checkpoint was written since
   // A checkpoint on its way: the shards' parts, written one by one; a failed one is written again.
   bool checkpointing_ = false;
   bool writing_ = false;

@@ -33,7 +33,9 @@ lease_state state_of(scene& s, const std::string& id) {
 }
 
 operation asks(std::string name, event_kind kind, reason wanted) {
-  return {std::move(name), {}, [](scene& s) { s.hold("j"); },
+  return {std::move(name),
+          {},
+          [](scene& s) { s.hold("j"); },
           [kind, wanted](scene& s) {
             protocol::event what;
             what.kind = kind;
@@ -42,7 +44,12 @@ operation asks(std::string name, event_kind kind, reason wanted) {
 }
 
 operation says(std::string name, event_kind kind, std::int64_t seq, reason wanted) {
-  return {std::move(name), {}, [](scene& s) { s.hold("j"); },
+  return {std::move(name),
+          {},
+          [](scene& s) {
+            s.hold("j");
+            s.worker().credit(0);
+          },
           [kind, seq, wanted](scene& s) {
             auto f = s.worker().frame(kind, "j", 1, seq);
             if (kind == event_kind::progress) f.what.value = "half";
@@ -52,15 +59,19 @@ operation says(std::string name, event_kind kind, std::int64_t seq, reason wante
 }
 
 operation submits() {
-  return {"submit", {}, [](scene&) {},
+  return {"submit",
+          {},
+          [](scene&) {},
           [](scene& s) { return ended(submit(*s.rig, "new").reason, reason::submitted); }};
 }
 
 operation redrives() {
-  return {"redrive", {},
+  return {"redrive",
+          {},
           [](scene& s) {
             s.hold("j");
             s.worker().result("j", 1);
+            s.worker().credit(0);
           },
           [](scene& s) {
             actors::job_spec again;
@@ -71,7 +82,8 @@ operation redrives() {
 
 /// Nobody asks for these: they come when their time has come, and again when that failed.
 operation offers() {
-  return {"offer", {},
+  return {"offer",
+          {},
           [](scene& s) {
             s.worker().credit(1);
             actors::job_spec later;
@@ -85,7 +97,8 @@ operation offers() {
 }
 
 operation acks() {
-  return {"ack", {},
+  return {"ack",
+          {},
           [](scene& s) {
             s.worker().credit(1);
             submit(*s.rig, "j");
@@ -94,7 +107,8 @@ operation acks() {
 }
 
 operation expires() {
-  return {"expiry", {},
+  return {"expiry",
+          {},
           [](scene& s) {
             s.hold("j");
             s.worker().credit(0);
@@ -108,7 +122,8 @@ operation expires() {
 
 /// Two holders of one generation: the stored grant is read first.
 operation conflicts() {
-  return {"conflict", {},
+  return {"conflict",
+          {},
           [](scene& s) {
             s.hold("j");
             s.worker("b");
@@ -116,12 +131,12 @@ operation conflicts() {
           [](scene& s) {
             auto& stranger = s.worker("b");
             return ended(stranger.renew("j", 1, 1).reason, reason::ownership_conflict);
-          },
-          true};
+          }};
 }
 
 operation checkpoints() {
-  return {"checkpoint", {},
+  return {"checkpoint",
+          {},
           [](scene& s) {
             s.hold("j");
             submit(*s.rig, "other");
@@ -134,7 +149,8 @@ operation checkpoints() {
 }
 
 operation cuts() {
-  operation what{"base rows and cut", {},
+  operation what{"base rows and cut",
+                 {},
                  [](scene& s) {
                    s.hold("j");
                    submit(*s.rig, "other");
@@ -148,11 +164,13 @@ operation cuts() {
                  }};
   what.options.actors.retention = {10'000};
   what.options.actors.retention_check = {hour};
+  what.in_parts = true;
   return what;
 }
 
 operation forgets() {
-  operation what{"forget", {},
+  operation what{"forget",
+                 {},
                  [](scene& s) {
                    s.hold("j");
                    s.worker().result("j", 1);
@@ -170,7 +188,9 @@ operation forgets() {
 
 /// Each kind of read that the API makes; a commit before it has emptied the readers' pages.
 operation reads_evidence() {
-  return {"evidence", {}, [](scene& s) { s.hold("j"); },
+  return {"evidence",
+          {},
+          [](scene& s) { s.hold("j"); },
           [](scene& s) {
             const auto newest = job(*s.rig, "j")->row;
             for (const auto said :
@@ -187,7 +207,9 @@ operation reads_evidence() {
 }
 
 operation backs_up() {
-  return {"backup", {}, [](scene& s) { s.hold("j"); },
+  return {"backup",
+          {},
+          [](scene& s) { s.hold("j"); },
           [](scene& s) {
             const auto to = s.backup();
             std::filesystem::remove_all(to);
@@ -203,7 +225,9 @@ operation backs_up() {
 
 /// Every commit is followed by the copying of the write-ahead log into the database.
 operation copies_its_log() {
-  operation what{"copying the write-ahead log", {}, [](scene& s) { submit(*s.rig, "first"); },
+  operation what{"copying the write-ahead log",
+                 {},
+                 [](scene& s) { submit(*s.rig, "first"); },
                  [](scene& s) {
                    for (const char* id : {"a", "b", "c"}) {
                      if (state_of(s, id) != lease_state::none) continue;
@@ -213,6 +237,7 @@ operation copies_its_log() {
                    return ending::done;
                  }};
   what.options.wal_bytes = 0;
+  what.in_parts = true;
   return what;
 }
 

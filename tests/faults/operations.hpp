@@ -21,6 +21,8 @@ struct operation {
   std::function<ending(scene&)> act;
   /// It may be refused though the store takes every write: it reads.
   bool reads = false;
+  /// It asks for several things, of which the first may be done.
+  bool in_parts = false;
 };
 
 const std::vector<operation>& all_operations();

@@ -21,9 +21,9 @@ void describe(std::ostream& out, const actors::job_view& view, bool with_instant
   out << r.lease.value << ' ' << word(r.state) << " gen " << r.gen.value << " of "
       << r.held_by.value << " renew " << r.renew_sequence.value << " progress "
       << r.progress_sequence.value << ' ' << r.progress_value << " result "
-      << protocol::terminal_word(r.terminal_result) << " cancel "
-      << (r.cancel_requested_at.ms != 0) << " attempt " << r.attempt << " losses " << r.losses
-      << " unproven " << r.unproven_count() << " frozen " << r.frozen;
+      << protocol::terminal_word(r.terminal_result) << " cancel " << (r.cancel_requested_at.ms != 0)
+      << " attempt " << r.attempt << " losses " << r.losses << " unproven " << r.unproven_count()
+      << " frozen " << r.frozen;
   if (with_instants) {
     out << " row " << view.row.value << " issued " << r.issued_at.ms << " acquired "
         << r.acquired_at.ms << " expires " << r.expires_at.ms << " sent " << r.last_sent.ms
@@ -44,8 +44,8 @@ scene::scene(std::filesystem::path directory, std::shared_ptr<manual_clock> cloc
     error_ = std::move(*fault);
     return;
   }
-  store_ = std::make_shared<waiting_store>(
-      std::move(std::get<std::unique_ptr<actors::store>>(opened)));
+  store_ =
+      std::make_shared<waiting_store>(std::move(std::get<std::unique_ptr<actors::store>>(opened)));
   auto options = how.actors;
   options.checkpoint_interval = never;
   rig = std::make_unique<coordinator_rig>(std::make_shared<memory_store>(), std::move(options),

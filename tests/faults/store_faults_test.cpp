@@ -7,41 +7,14 @@
 #include <algorithm>
 #include <iostream>
 
+#include "disk_faults.hpp"
 #include "operations.hpp"
-#include "support/faulty_vfs.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace leasehold::tests {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct named_fault {
-  const char* name;
-  file_fault what;
-};
-
-const std::vector<named_fault> faults{
-    {"the disk is full at a write", {file_calls::write, SQLITE_FULL}},
-    {"the disk is full in the middle of a write", {file_calls::write, SQLITE_FULL, true}},
-    {"a write fails", {file_calls::write, SQLITE_IOERR_WRITE}},
-    {"a write fails half way", {file_calls::write, SQLITE_IOERR_WRITE, true}},
-    {"an fsync fails", {file_calls::sync, SQLITE_IOERR_FSYNC}},
-    {"a read fails", {file_calls::read, SQLITE_IOERR_READ}},
-    {"a read of the log is short", {file_calls::read, SQLITE_IOERR_SHORT_READ, true, true}},
-    {"a truncation fails", {file_calls::truncate, SQLITE_IOERR_TRUNCATE}},
-    {"a file does not open", {file_calls::open, SQLITE_CANTOPEN}},
-    {"a file cannot be removed", {file_calls::remove, SQLITE_IOERR_DELETE}},
-    {"a file cannot be looked at", {file_calls::look, SQLITE_IOERR_FSTAT}},
-    {"another has the lock of a file", {file_calls::lock, SQLITE_BUSY}},
-    {"a lock of a file fails", {file_calls::lock, SQLITE_IOERR_LOCK}},
-    {"another has the shared lock", {file_calls::shared_lock, SQLITE_BUSY}},
-    {"a shared lock fails", {file_calls::shared_lock, SQLITE_IOERR_SHMLOCK}},
-    {"memory cannot be shared", {file_calls::shared_map, SQLITE_IOERR_SHMMAP}},
-};
-
-/// No operation makes as many calls.
-constexpr std::int64_t most_calls = 500;
 
 struct tally_of_cases {
   int cases = 0;
@@ -63,6 +36,7 @@ class StoreFaults : public ::testing::TestWithParam<std::size_t> {
     outcome_ = scene_->outcome();
     scene_.reset();
     history_ = history_of(directory_->path());
+    expect_proven(directory_->path());
   }
 
   void begin() {
@@ -101,7 +75,9 @@ class StoreFaults : public ::testing::TestWithParam<std::size_t> {
 
   void expect_nothing_happened(const std::string& before, bool lasts) {
     ++tally_.refused;
-    EXPECT_EQ(scene_->state(), before);
+    if (!tried().in_parts) {
+      EXPECT_EQ(scene_->state(), before);
+    }
     if (tried().reads || !lasts) return;
     // Nobody else asks for anything: the next checkpoint comes within two seconds.
     if (scene_->is_ready()) scene_->rig->checkpoint();
@@ -160,22 +136,10 @@ class StoreFaults : public ::testing::TestWithParam<std::size_t> {
 };
 
 TEST_P(StoreFaults, AreRefusedOrPassedOverAndNothingThatWasAnsweredIsLost) {
-  for (const auto& fault : faults) {
-    for (const bool lasts : {false, true}) {
-      std::int64_t n = 1;
-      const auto again = [&] {
-        SCOPED_TRACE(std::string(fault.name) + (lasts ? " for ever" : " once") + ", call " +
-                     std::to_string(n));
-        return run(fault.what, n, lasts);
-      };
-      while (n < most_calls && again() && !HasFailure()) ++n;
-      ASSERT_LT(n, most_calls);
-    }
-  }
-  std::cout << tried().name << ": " << tally_.cases << " faults, " << tally_.refused
-            << " refused, " << tally_.done << " passed over, " << tally_.ended
-            << " ended the process\n";
-  EXPECT_GT(tally_.cases, 0);
+  for_each_fault(
+      [this](const file_fault& what, std::int64_t n, bool lasts) { return run(what, n, lasts); });
+  std::cout << tried().name << ": " << tally_.cases << " faults, " << tally_.refused << " refused, "
+            << tally_.done << " passed over, " << tally_.ended << " ended the process\n";
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, StoreFaults,

@@ -39,11 +39,13 @@ struct faulty_vfs::calls_of_sqlite {
     return code;
   }
   static int remove(sqlite3_vfs* v, const char* name, int sync_directory) {
-    if (const auto fault = self(v).strike(file_calls::remove, false); fault.code != 0) return fault.code;
+    if (const auto fault = self(v).strike(file_calls::remove, false); fault.code != 0)
+      return fault.code;
     return self(v).real_->xDelete(self(v).real_, name, sync_directory);
   }
   static int access(sqlite3_vfs* v, const char* name, int flags, int* out) {
-    if (const auto fault = self(v).strike(file_calls::look, false); fault.code != 0) return fault.code;
+    if (const auto fault = self(v).strike(file_calls::look, false); fault.code != 0)
+      return fault.code;
     return self(v).real_->xAccess(self(v).real_, name, flags, out);
   }
   static int sleep(sqlite3_vfs* v, int us) {

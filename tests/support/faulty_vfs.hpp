@@ -38,9 +38,9 @@ struct file_fault {
   bool of_log = false;
 };
 
-/// While it lives it is SQLite's default file system. One at a time; any thread calls it. Databases,
-/// their journals and write-ahead logs count. No fsync reaches the disk, and a wait for a fault that
-/// lasts takes no time.
+/// While it lives it is SQLite's default file system. One at a time; any thread calls it.
+/// Databases, their journals and write-ahead logs count. No fsync reaches the disk, and a wait for
+/// a fault that lasts takes no time.
 class faulty_vfs {
  public:
   faulty_vfs();

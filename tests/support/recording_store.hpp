@@ -96,13 +96,12 @@ class recording_store final : public forwarding_store {
   void commit(actors::batch what,
               std::function<void(actors::store_result<actors::committed>)> done) override {
     log_.hand_over(what);
-    forwarding_store::commit(
-        std::move(what),
-        [this, done = std::move(done)](actors::store_result<actors::committed> result) {
-          const auto* durable = std::get_if<actors::committed>(&result);
-          if (durable != nullptr && counts_()) log_.answered(durable->head.last_row);
-          done(std::move(result));
-        });
+    forwarding_store::commit(std::move(what), [this, done = std::move(done)](
+                                                  actors::store_result<actors::committed> result) {
+      const auto* durable = std::get_if<actors::committed>(&result);
+      if (durable != nullptr && counts_()) log_.answered(durable->head.last_row);
+      done(std::move(result));
+    });
   }
 
  private:

@@ -22,8 +22,8 @@ class waiting_store final : public forwarding_store {
   }
   void checkpoint(actors::checkpoint_slice slice,
                   std::function<void(actors::store_result<bool>)> done) override {
-    wait<bool>(
-        done, [&](auto hear) { forwarding_store::checkpoint(std::move(slice), std::move(hear)); });
+    wait<bool>(done,
+               [&](auto hear) { forwarding_store::checkpoint(std::move(slice), std::move(hear)); });
   }
   void read_grant(protocol::lease_key key, protocol::row_number newest,
                   std::function<void(actors::store_result<actors::stored_grant>)> done) override {
@@ -39,8 +39,8 @@ class waiting_store final : public forwarding_store {
   }
   void cut(protocol::row_number upto,
            std::function<void(actors::store_result<protocol::row_number>)> done) override {
-    wait<protocol::row_number>(
-        done, [&](auto hear) { forwarding_store::cut(upto, std::move(hear)); });
+    wait<protocol::row_number>(done,
+                               [&](auto hear) { forwarding_store::cut(upto, std::move(hear)); });
   }
 
  private:
