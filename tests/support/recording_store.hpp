@@ -31,6 +31,14 @@ class expected_log {
     const std::lock_guard lock(mutex_);
     answered_ = std::max(answered_, last.value);
   }
+  /// This directory holds a copy of another's log, up to here.
+  void begin_as(expected_log& other, protocol::row_number last) {
+    const std::scoped_lock lock(mutex_, other.mutex_);
+    rows_ = other.rows_;
+    ends_ = other.ends_;
+    rows_.resize(std::min(rows_.size(), static_cast<std::size_t>(last.value)));
+    answered_ = last.value;
+  }
   /// The coordinator starts on a log that ends here. What is wrong with that, if anything is.
   std::vector<std::string> recovered(protocol::row_number last) {
     const std::lock_guard lock(mutex_);
@@ -48,14 +56,15 @@ class expected_log {
     answered_ = last.value;
     return faults;
   }
-  /// Compares the rows up to the newest start.
-  std::vector<std::string> compare(const std::vector<protocol::stored_row>& log) {
+  /// Compares the rows up to the newest start. The log begins behind row `cut`.
+  std::vector<std::string> compare(const std::vector<protocol::stored_row>& log, std::int64_t cut) {
     const std::lock_guard lock(mutex_);
-    const auto rows = std::min(rows_.size(), log.size());
-    for (std::size_t i = 0; i < rows; ++i) {
-      if (log[i] == rows_[i]) continue;
-      return {"row " + std::to_string(i + 1) + " is not the one that was handed over"};
+    for (const auto& row : log) {
+      if (row.row.value >= next_row()) break;
+      if (row == rows_[static_cast<std::size_t>(row.row.value - 1)]) continue;
+      return {"row " + std::to_string(row.row.value) + " is not the one that was handed over"};
     }
+    if (cut >= next_row()) return {"rows were cut that were never handed over"};
     return {};
   }
 
