@@ -137,9 +137,10 @@ std::optional<store_error> find_foreign(const std::filesystem::path& file) {
   return foreign(file, "is not a Leasehold store; name another data directory, or move the file");
 }
 
-actors::store_result<connection> open_database(const std::filesystem::path& file,
-                                               connection::access how,
-                                               std::optional<std::int64_t> create_with_shards) {
+actors::store_result<connection> open_database(
+    const std::filesystem::path& file, connection::access how,
+    std::optional<std::int64_t> create_with_shards,
+    const std::function<std::optional<store_error>(connection&)>& refuse) {
   if (auto fault = find_foreign(file)) return *fault;
   if (create_with_shards) {
     if (auto fault = make_private_file(file)) return *fault;
@@ -152,6 +153,9 @@ actors::store_result<connection> open_database(const std::filesystem::path& file
   const bool empty = std::get<std::int64_t>(tables_there) == 0;
   if (!empty || !create_with_shards) {
     if (auto fault = check_identity(db, file)) return *fault;
+  }
+  if (!empty && refuse) {
+    if (auto fault = refuse(db)) return *fault;
   }
   if (how == connection::access::read_write) {
     if (auto fault = prepare_writing(db)) return *fault;

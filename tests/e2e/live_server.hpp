@@ -6,10 +6,12 @@
 #include <boost/json.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "program_run.hpp"
@@ -28,16 +30,23 @@ struct api_answer {
 };
 
 /// Principals: `w1`, `w2` (workers), `client`, `auditor` and `operator` of the tenant `default`,
-/// and `stranger` (worker and client) of another tenant.
+/// and `stranger` and `keeper` (workers and clients) of the tenants `elsewhere` and `t`.
 class live_server {
  public:
-  /// Starts it and waits until it is ready. `more`: further arguments.
-  explicit live_server(int threads, std::vector<std::string> more = {});
+  /// Starts it and waits until it is ready. `more`: further arguments. `fill`: what is put into the
+  /// data directory before the first start.
+  explicit live_server(int threads, std::vector<std::string> more = {},
+                       const std::function<void(const std::filesystem::path&)>& fill = {});
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
   /// Starts it again on the same directory and port, and waits until it is ready.
   void start();
+  /// The same with other arguments from now on.
+  void start(std::vector<std::string> more) {
+    more_ = std::move(more);
+    start();
+  }
   /// Kills it without a warning.
   void kill();
   void signal(int number) const { process_->signal(number); }
