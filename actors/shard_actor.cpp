@@ -345,7 +345,9 @@ void shard_actor::collect(const collect_checkpoint& message) {
   // What was forgotten later than the checkpoint's row is still needed to read the rows up to it.
   std::erase_if(forgotten_, [&](const forgotten_lease& each) {
     if (each.row > message.upto) return false;
-    if (find(each.key) == nullptr) part.forgotten.push_back(each.key);
+    // What came under its name since has a record of its own once it is known.
+    const auto* now = find(each.key);
+    if (now == nullptr || !now->state->known()) part.forgotten.push_back(each.key);
     return true;
   });
   part.last = true;

@@ -96,5 +96,51 @@ TEST_F(RisingTokens, NoTokenOfAThousandLivesIsGivenTwice) {
             << "\n";
 }
 
+/// A checkpoint is written in several transactions. Power goes between them: records of the newer
+/// checkpoint stand beside the older one's floors.
+TEST_F(RisingTokens, ACheckpointThatStopsHalfWayForgetsNoToken) {
+  std::int64_t given = 0;
+  for (int i = 0; i < 3; ++i) {
+    given = grant_and_expire();
+    forget();
+  }
+  scene_->rig->checkpoint();
+  given = grant_and_expire();
+  forget();
+  // The name is taken again, and nothing is granted yet; many others stand beside it.
+  scene_->worker().credit(0);
+  submit(*scene_->rig, "j");
+  for (int i = 0; i < 300; ++i) submit(*scene_->rig, "k" + std::to_string(i));
+  const auto started_on = directory_->path() / "killed";
+  fs::copy(scene_->directory(), started_on, fs::copy_options::recursive);
+  int half = 0;
+  bool hit = true;
+  for (std::int64_t n = 1; hit && !HasFailure(); ++n) {
+    SCOPED_TRACE("write " + std::to_string(n));
+    const temporary_directory parent;
+    const auto running = parent.path() / "running";
+    const auto killed = parent.path() / "killed";
+    fs::copy(started_on, running, fs::copy_options::recursive);
+    scene life(running, clock_, options_);
+    ASSERT_FALSE(life.start_error()) << life.start_error()->sentence;
+    const auto before = life.rig->counters->checkpoint_row.value();
+    disk_.fail({file_calls::write, SQLITE_FULL}, n, true);
+    life.rig->checkpoint();
+    hit = disk_.hits() > 0;
+    fs::copy(running, killed, fs::copy_options::recursive);
+    disk_.mend();
+    half += hit && life.rig->counters->checkpoint_row.value() == before ? 1 : 0;
+    scene next(killed, clock_, options_);
+    ASSERT_FALSE(next.start_error()) << next.start_error()->sentence;
+    next.worker().credit(400);
+    const auto granted = job(*next.rig, "j");
+    ASSERT_TRUE(granted);
+    EXPECT_GT(granted->state->gen.value, given);
+    next.rig->checkpoint();
+    expect_proven(killed);
+  }
+  EXPECT_GT(half, 0);
+}
+
 }  // namespace
 }  // namespace leasehold::tests

@@ -212,21 +212,28 @@ void loss_search::look_whether_whole(const kept_message& said) {
 void loss_search::look_whether_whole(const std::string& job, const std::string& payload) {
   const auto found = leases_.find(job);
   if (found == leases_.end()) return;
-  const stored_row& first = *found->second.front();
-  auto spec = actors::decode_job(first.attachment);
-  const bool begins = first.input.kind == event_kind::submit && first.prev_row.value == 0;
-  if (!begins && log_.cut > 0) {
-    const auto* base = row_of_kind(job, event_kind::base);
-    // Forgotten before it needed one.
-    if (base == nullptr && row_of_kind(job, event_kind::forget) != nullptr) return;
-    const auto kept = base != nullptr ? protocol::decode_base(base->attachment) : std::nullopt;
-    spec = kept ? actors::decode_job(kept->image.body) : std::nullopt;
-  } else if (!begins) {
+  // The row that holds what was submitted.
+  const stored_row* whole = found->second.front();
+  auto spec = actors::decode_job(whole->attachment);
+  if (whole->input.kind != event_kind::submit || whole->prev_row.value != 0) {
     spec.reset();
+    whole = log_.cut > 0 ? row_of_kind(job, event_kind::base) : nullptr;
+    // Forgotten before it needed a base row.
+    if (log_.cut > 0 && whole == nullptr && row_of_kind(job, event_kind::forget) != nullptr) return;
+    const auto base = whole != nullptr ? protocol::decode_base(whole->attachment) : std::nullopt;
+    if (base) spec = actors::decode_job(base->image.body);
   }
-  if (!spec || spec->payload != payload || first.policy.value == 0) {
-    report("job " + job + " is in the log, but its submit is not, or not as it was sent");
-  }
+  if (spec && spec->payload == payload && whole->policy.value != 0) return;
+  const auto where = [&](event_kind kind) {
+    const auto* row = row_of_kind(job, kind);
+    return ", " + std::string(word(kind)) + " " +
+           (row == nullptr ? "nowhere" : "in row " + std::to_string(row->row.value));
+  };
+  report("job " + job + " is in the log from row " +
+         std::to_string(found->second.front()->row.value) + " to " +
+         std::to_string(found->second.back()->row.value) +
+         ", but its submit is not, or not as it was sent" + where(event_kind::base) +
+         where(event_kind::forget) + "; the log was cut up to row " + std::to_string(log_.cut));
 }
 
 void loss_search::compare_generations() {
