@@ -134,6 +134,10 @@ std::optional<store_error> find_foreign(const std::filesystem::path& file) {
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   if (in.gcount() == 0) return std::nullopt;
   if (head == magic) return std::nullopt;
+  // Power went while the first pages were written: all of them are in the write-ahead log, or
+  // SQLite refuses the file.
+  const bool whole = in.gcount() == static_cast<std::streamsize>(magic.size());
+  if (whole && head.find_first_not_of('\0') == std::string::npos) return std::nullopt;
   return foreign(file, "is not a Leasehold store; name another data directory, or move the file");
 }
 

@@ -164,6 +164,35 @@ TEST_F(KilledStore, WithoutItsWriteAheadLogIsRefused) {
       storage::open_sqlite_store({.directory = killed.path(), .restored_backup = true})));
 }
 
+TEST(YoungStore, WhosePagesAreInItsWriteAheadLogAloneIsOpenedAsItWas) {
+  const temporary_directory young;
+  {
+    const temporary_directory running;
+    const auto store = open_store(running.path());
+    recover(*store);
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open((running.path() / storage::database_name).c_str(), &other), SQLITE_OK);
+    // A row in every page, so that the log has each of them.
+    ASSERT_EQ(sqlite3_exec(other, "PRAGMA page_size; VACUUM", nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    fs::copy(running.path(), young.path(), fs::copy_options::recursive);
+    sqlite3_close(other);
+  }
+  // The file itself has its size, and nothing of what was written.
+  const auto file = young.path() / storage::database_name;
+  const auto size = fs::file_size(file);
+  fs::resize_file(file, 0);
+  fs::resize_file(file, size);
+  EXPECT_EQ(recover(*open_store(young.path())).head.head.last_row.value, 0);
+}
+
+TEST_F(SqliteStore, AFileOfZerosIsRefused) {
+  const auto size = fs::file_size(file());
+  fs::resize_file(file(), 0);
+  fs::resize_file(file(), size);
+  EXPECT_EQ(refusal(directory.path()).what, kind::foreign);
+}
+
 TEST_F(KilledStore, WithAnEmptyDatabaseIsRefused) {
   fs::remove((killed.path() / storage::database_name).string() + "-wal");
   fs::resize_file(killed.path() / storage::database_name, 0);

@@ -212,14 +212,23 @@ void loss_search::look_whether_whole(const kept_message& said) {
 void loss_search::look_whether_whole(const std::string& job, const std::string& payload) {
   const auto found = leases_.find(job);
   if (found == leases_.end()) return;
-  // The row that holds what was submitted.
-  const stored_row* whole = found->second.front();
-  auto spec = actors::decode_job(whole->attachment);
-  if (whole->input.kind != event_kind::submit || whole->prev_row.value != 0) {
-    spec.reset();
-    whole = log_.cut > 0 ? row_of_kind(job, event_kind::base) : nullptr;
+  // The row that holds what was submitted. Frames may have come before it, when the name is that of
+  // a job that was forgotten.
+  const auto& rows = found->second;
+  const auto begins = [](const stored_row* row) {
+    return row->input.kind == event_kind::submit && row->prev_row.value == 0;
+  };
+  const auto submitted = std::ranges::find_if(rows, begins);
+  const stored_row* whole = submitted == rows.end() ? nullptr : *submitted;
+  if (log_.cut == 0 && submitted != rows.begin()) whole = nullptr;
+  auto spec = whole != nullptr ? actors::decode_job(whole->attachment) : std::nullopt;
+  if (whole == nullptr && log_.cut > 0) {
+    whole = row_of_kind(job, event_kind::base);
+    const bool unknown = std::ranges::all_of(rows, [](const stored_row* row) {
+      return row->state_before == protocol::lease_state::none && row->prev_row.value == 0;
+    });
     // Forgotten before it needed a base row.
-    if (log_.cut > 0 && whole == nullptr && row_of_kind(job, event_kind::forget) != nullptr) return;
+    if (whole == nullptr && (unknown || row_of_kind(job, event_kind::forget) != nullptr)) return;
     const auto base = whole != nullptr ? protocol::decode_base(whole->attachment) : std::nullopt;
     if (base) spec = actors::decode_job(base->image.body);
   }
