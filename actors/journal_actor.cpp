@@ -27,9 +27,7 @@ actor_behavior journal_actor::make_behavior() {
       [this](commit_done& what) { done(what); },
       [this](ask_grant& what) { read_grant(what); },
       [this](const checkpoint_due&) {
-        begin_checkpoint();
-        write_next_part();
-        probe();
+        checkpoint_round();
         delayed_send(this, std::chrono::milliseconds(options_->checkpoint_interval.ms),
                      checkpoint_due{});
       },
@@ -44,16 +42,17 @@ actor_behavior journal_actor::make_behavior() {
         parts_.push_back(std::move(part));
         write_next_part();
       },
-      [this](const checkpoint_written& said) { part_written(said.ok); },
+      [this](const checkpoint_written& said) { part_written(said.result); },
       [this](const retention_due&) {
         begin_retention();
         delayed_send(this, std::chrono::milliseconds(options_->retention_check.ms),
                      retention_due{});
       },
       [this](const journal_now& what) {
-        if (what.checkpoint) begin_checkpoint();
+        if (what.checkpoint) checkpoint_round();
         if (what.retention) begin_retention();
       },
+      [this](const read_failed& said) { store_failed(rest_fails_, said.error); },
       [this](const cut_found& said) { cut_behind(said); },
       [this](const bases_written& said) { bases_said(said); },
       [this](const cut_done& said) { was_cut(said); },
@@ -96,13 +95,18 @@ void journal_actor::append(append_rows& what) {
 }
 
 void journal_actor::read_grant(ask_grant& what) {
-  store_->read_grant(std::move(what.key), what.newest,
-                     [link = context_->link, back_to = what.back_to,
-                      entry = what.entry](store_result<stored_grant> result) {
-                       grant_answer said{entry, std::move(result)};
-                       link->post(back_to.thread,
-                                  [who = back_to.who, said = std::move(said)] { tell(who, said); });
-                     });
+  store_->read_grant(
+      std::move(what.key), what.newest,
+      [link = context_->link, back_to = what.back_to, entry = what.entry, thread = context_->thread,
+       self = self_.who](store_result<stored_grant> result) {
+        const auto* error = std::get_if<store_error>(&result);
+        if (error != nullptr && error->what != store_error::kind::busy) {
+          link->post(thread, [self, error = *error] { tell(self, read_failed{error}); });
+        }
+        grant_answer said{entry, std::move(result)};
+        link->post(back_to.thread,
+                   [who = back_to.who, said = std::move(said)] { tell(who, said); });
+      });
 }
 
 void journal_actor::done(commit_done& what) {
@@ -116,26 +120,33 @@ void journal_actor::done(commit_done& what) {
     counted.row_bytes.add(what.bytes);
     counted.commit_time.observe_us((context_->clock->now().ms - what.handed_over.ms) * 1000);
     context_->counters->last_row.set(last_row_.value);
+    commits_fail_ = false;
     store_is_back();
     for (const auto& [id, watch] : watches_) {
       context_->link->post(watch.thread, [hear = watch.on_rows, last = last_row_] { hear(last); });
     }
   } else {
     const auto& error = std::get<store_error>(what.result);
-    context_->counters->store_failing.set(1);
     context_->counters->commit_failures.add();
-    const auto now = context_->clock->now();
-    if ((!trouble_told_ || trouble_told_ + protocol::duration{10'000} <= now) &&
-        context_->on_store_trouble) {
-      trouble_told_ = now;
-      context_->on_store_trouble(error.sentence);
-    }
-    if (error.what == store_error::kind::fatal) context_->on_fatal(error.sentence);
+    store_failed(commits_fail_, error);
   }
   tell(*context_, what.back_to, journal_answer{what.buffer, std::move(what.result)});
 }
 
+void journal_actor::store_failed(bool& which, const store_error& error) {
+  which = true;
+  context_->counters->store_failing.set(1);
+  const auto now = context_->clock->now();
+  if ((!trouble_told_ || trouble_told_ + protocol::duration{10'000} <= now) &&
+      context_->on_store_trouble) {
+    trouble_told_ = now;
+    context_->on_store_trouble(error.sentence);
+  }
+  if (error.what == store_error::kind::fatal) context_->on_fatal(error.sentence);
+}
+
 void journal_actor::store_is_back() {
+  if (commits_fail_ || rest_fails_) return;
   context_->counters->store_failing.set(0);
   if (std::exchange(trouble_told_, {}) && context_->on_store_trouble)
     context_->on_store_trouble({});
@@ -150,6 +161,12 @@ void journal_actor::probe() {
   again.state = checkpoint_state_;
   again.last = true;
   write(std::move(again));
+}
+
+void journal_actor::checkpoint_round() {
+  begin_checkpoint();
+  write_next_part();
+  probe();
 }
 
 void journal_actor::begin_checkpoint() {
@@ -179,19 +196,21 @@ void journal_actor::write(checkpoint_slice slice) {
   const auto thread = context_->thread;
   store_->checkpoint(std::move(slice), [link = context_->link, thread,
                                         self = self_.who](const store_result<bool>& result) {
-    const bool ok = std::holds_alternative<bool>(result);
-    link->post(thread, [self, ok] { tell(self, checkpoint_written{ok}); });
+    link->post(thread, [self, result] { tell(self, checkpoint_written{result}); });
   });
 }
 
-void journal_actor::part_written(bool ok) {
+void journal_actor::part_written(const store_result<bool>& result) {
   writing_ = false;
-  if (ok) store_is_back();
-  if (std::exchange(probing_, false)) return;
-  if (!ok) {
+  const bool probed = std::exchange(probing_, false);
+  if (const auto* error = std::get_if<store_error>(&result)) {
     // What the shards gave is kept: the same part is written again with the next round.
+    store_failed(rest_fails_, *error);
     return;
   }
+  commits_fail_ = rest_fails_ = false;
+  store_is_back();
+  if (probed) return;
   if (!parts_.front().last) tell(*context_, parts_.front().from, collect_more{});
   parts_.pop_front();
   if (parts_.empty() && shards_left_ == 0) {

@@ -29,7 +29,8 @@ class journal_actor final : public coordinator_actor {
   void read_grant(ask_grant& what);
   void begin_checkpoint();
   void write_next_part();
-  void part_written(bool ok);
+  void checkpoint_round();
+  void part_written(const store_result<bool>& result);
   void write(checkpoint_slice slice);
   void probe();
   // ---- journal_retention.cpp
@@ -37,6 +38,7 @@ class journal_actor final : public coordinator_actor {
   void cut_behind(const cut_found& said);
   void bases_said(const bases_written& said);
   void was_cut(const cut_done& said);
+  void store_failed(bool& which, const store_error& error);
   void store_is_back();
 
   context_ptr context_;
@@ -48,6 +50,8 @@ class journal_actor final : public coordinator_actor {
   std::map<std::int64_t, watch_rows> watches_;
   protocol::instant
       trouble_told_;  ///< when it was last said that the store takes no write; 0: it does
+  bool commits_fail_ = false;  ///< the newest one did
+  bool rest_fails_ = false;    ///< anything else did, and no checkpoint was written since
   // A checkpoint on its way: the shards' parts, written one by one; a failed one is written again.
   bool checkpointing_ = false;
   bool writing_ = false;

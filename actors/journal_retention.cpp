@@ -19,6 +19,7 @@ void journal_actor::begin_retention() {
 }
 
 void journal_actor::cut_behind(const cut_found& said) {
+  if (const auto* error = std::get_if<store_error>(&said.upto)) store_failed(rest_fails_, *error);
   const auto* found = std::get_if<protocol::row_number>(&said.upto);
   if (found == nullptr || std::min(*found, checkpointed_) <= anchor_) {
     cutting_ = false;
@@ -49,6 +50,8 @@ void journal_actor::was_cut(const cut_done& said) {
   if (const auto* anchor = std::get_if<protocol::row_number>(&said.anchor)) {
     anchor_ = *anchor;
     context_->counters->first_row.set(anchor_.value + 1);
+  } else {
+    store_failed(rest_fails_, std::get<store_error>(said.anchor));
   }
 }
 

@@ -12,6 +12,13 @@ namespace leasehold::actors {
 
 namespace {
 
+/// From a start to the first look for what is to be forgotten.
+constexpr protocol::duration first_look{1'000};
+
+}  // namespace
+
+namespace {
+
 /// Whether two submits are the same request: what the submitter chose, not when and by whom.
 bool same_request(const job_spec& a, const job_spec& b) {
   return a.queue == b.queue && a.payload == b.payload && a.labels == b.labels &&
@@ -280,7 +287,9 @@ void shard_actor::load(load_leases& message) {
   for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
     floors_[shard] = message.state.floors[shard];
   }
-  alarm_at(context_->clock->now() + options_->retention_check, [this] { forget_old(); });
+  // Soon, so that a coordinator that starts often forgets, too.
+  alarm_at(context_->clock->now() + std::min(options_->retention_check, first_look),
+           [this] { forget_old(); });
   send_answers();
   arm_timer();
 }

@@ -422,6 +422,7 @@ std::string encode_forget_row(const lease_key& key, row_number last_row, const r
   forgotten.key = key;
   forgotten.prev_row = last_row;
   forgotten.at = at;
+  forgotten.floor = r.gen;
   forgotten.input.kind = event_kind::forget;
   forgotten.state_before = r.state;
   forgotten.answer = {decision::applied, reason::forgotten, {}, {}};

@@ -43,7 +43,10 @@ const policy* fold::policy_of(policy_id id) const {
   return found == policies_.end() ? nullptr : &found->second;
 }
 
-void fold::load(lease_key key, lease_image image) { leases_[std::move(key)] = std::move(image); }
+void fold::load(lease_key key, lease_image image) {
+  headless_.erase(key);
+  leases_[std::move(key)] = std::move(image);
+}
 
 const fold::lease_image* fold::find(const lease_key& key) const {
   const auto found = leases_.find(key);

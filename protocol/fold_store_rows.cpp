@@ -128,6 +128,9 @@ std::optional<fold::mismatch> fold::feed_base(const stored_row& r) {
 }
 
 std::optional<fold::mismatch> fold::feed_forget(const stored_row& r) {
+  // Whatever is known of the lease: a checkpoint that stopped half way may have the record of
+  // another that took the name since.
+  raise_floor(shard_of(r.key), r.floor);
   const auto found = leases_.find(r.key);
   if (found == leases_.end()) {
     headless_.erase(r.key);
@@ -138,6 +141,8 @@ std::optional<fold::mismatch> fold::feed_forget(const stored_row& r) {
   auto fault = find_link_fault(r, image);
   if (!fault && !may_be_forgotten(image.state, r.at)) {
     fault = mismatch{r.row, "event", "a lease in this state may not be forgotten"};
+  } else if (!fault && r.floor.value != 0 && r.floor != image.state.gen) {
+    fault = differs(r, "floor", r.floor.value, image.state.gen.value);
   }
   raise_floor(shard_of(r.key), image.state.gen);
   forgotten_[r.key] = image.state.gen;

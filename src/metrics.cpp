@@ -56,7 +56,7 @@ constexpr plain_metric plain_metrics[] = {
     {"leasehold_store_commits_total", "Durable commits", MetricType::Counter, &counters::commits},
     {"leasehold_store_commit_failures_total", "Commits that failed", MetricType::Counter,
      &counters::commit_failures},
-    {"leasehold_store_failing", "1 while the newest commit is one that failed", MetricType::Gauge,
+    {"leasehold_store_failing", "1 while the store fails", MetricType::Gauge,
      &counters::store_failing},
     {"leasehold_store_rows_total", "Evidence rows made durable", MetricType::Counter,
      &counters::rows},

@@ -357,8 +357,11 @@ bool server::drained() const {
     return parts_->counters->leases[static_cast<std::size_t>(state)].value();
   };
   using enum protocol::lease_state;
-  return live(offered) + live(acked) + live(active) <= 0 ||
-         parts_->clock->now() >= parts_->drain_until;
+  if (parts_->clock->now() >= parts_->drain_until) return true;
+  // The last lease has ended in its shard; its worker's answer may still be on its way to the
+  // session's thread.
+  return live(offered) + live(acked) + live(active) <= 0 &&
+         parts_->counters->frames_in_flight.value() <= 0;
 }
 
 void server::stop() {

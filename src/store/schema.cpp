@@ -134,12 +134,17 @@ std::optional<store_error> find_foreign(const std::filesystem::path& file) {
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   if (in.gcount() == 0) return std::nullopt;
   if (head == magic) return std::nullopt;
+  // Power went while the first pages were written: all of them are in the write-ahead log, or
+  // SQLite refuses the file.
+  const bool whole = in.gcount() == static_cast<std::streamsize>(magic.size());
+  if (whole && head.find_first_not_of('\0') == std::string::npos) return std::nullopt;
   return foreign(file, "is not a Leasehold store; name another data directory, or move the file");
 }
 
-actors::store_result<connection> open_database(const std::filesystem::path& file,
-                                               connection::access how,
-                                               std::optional<std::int64_t> create_with_shards) {
+actors::store_result<connection> open_database(
+    const std::filesystem::path& file, connection::access how,
+    std::optional<std::int64_t> create_with_shards,
+    const std::function<std::optional<store_error>(connection&)>& refuse) {
   if (auto fault = find_foreign(file)) return *fault;
   if (create_with_shards) {
     if (auto fault = make_private_file(file)) return *fault;
@@ -153,13 +158,20 @@ actors::store_result<connection> open_database(const std::filesystem::path& file
   if (!empty || !create_with_shards) {
     if (auto fault = check_identity(db, file)) return *fault;
   }
+  if (!empty && refuse) {
+    if (auto fault = refuse(db)) return *fault;
+  }
   if (how == connection::access::read_write) {
     if (auto fault = prepare_writing(db)) return *fault;
   }
   if (empty && create_with_shards) {
     if (auto fault = create_tables(db, *create_with_shards)) return *fault;
     // The file itself then says what it is, also when its write-ahead log gets lost.
-    sqlite3_wal_checkpoint_v2(db.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    const int code =
+        sqlite3_wal_checkpoint_v2(db.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+    if (code != SQLITE_OK && code != SQLITE_BUSY) {
+      return db.error(code, "copying the write-ahead log of");
+    }
   }
   return opened;
 }

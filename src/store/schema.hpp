@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,8 @@
 namespace leasehold::storage {
 
 inline constexpr std::int64_t schema_version = 1;
+/// What `prepare_writing` makes of a new database: the log is made of large bodies.
+inline constexpr std::int64_t database_page_bytes = 16384;
 inline constexpr std::string_view database_name = "leasehold.db";
 
 /// What the store says about itself.
@@ -34,11 +37,13 @@ struct store_facts {
 std::optional<actors::store_error> find_foreign(const std::filesystem::path& file);
 
 /// Opens the database of a store and checks what it is. `create`: makes the tables of an empty
-/// file. For a process that does not have it open yet: a look at the file that does not go through
-/// SQLite gives up the locks that the process has on it.
-actors::store_result<connection> open_database(const std::filesystem::path& file,
-                                               connection::access how,
-                                               std::optional<std::int64_t> create_with_shards);
+/// file. `refuse` looks at a store that is there before anything of it is changed, and says why it
+/// is not to be used. For a process that does not have it open yet: a look at the file that does
+/// not go through SQLite gives up the locks that the process has on it.
+actors::store_result<connection> open_database(
+    const std::filesystem::path& file, connection::access how,
+    std::optional<std::int64_t> create_with_shards,
+    const std::function<std::optional<actors::store_error>(connection&)>& refuse = {});
 
 actors::store_result<store_facts> read_facts(connection& from);
 std::optional<actors::store_error> write_checkpoint_facts(connection& to, const store_facts& facts);

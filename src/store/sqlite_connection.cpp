@@ -20,6 +20,7 @@ store_error::kind kind_of(int code) noexcept {
   switch (code & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:  // too many others for too long
       return store_error::kind::busy;
     case SQLITE_FULL:
       return store_error::kind::full;

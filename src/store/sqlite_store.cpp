@@ -45,7 +45,8 @@ class sqlite_store final : public actors::store {
         facts_(facts),
         head_at_start_(head),
         readers_(directory_ / database_name),
-        writer_(std::move(db), std::move(facts), head, how.directory) {}
+        writer_(std::move(db), std::move(facts), head, how.directory,
+                static_cast<int>(how.wal_bytes / database_page_bytes)) {}
 
   actors::store_result<recovered_head> recover(
       const std::function<void(const actors::store_state&)>& on_state,
@@ -259,6 +260,17 @@ std::optional<store_error> find_lost_end(const std::filesystem::path& directory,
           "accept the loss with --restored-backup, which keeps every fencing token rising"};
 }
 
+std::optional<store_error> refuse_backup(const sqlite_options& how, connection& db) {
+  if (how.restored_backup) return std::nullopt;
+  const auto facts = read_facts(db);
+  if (const auto* fault = std::get_if<store_error>(&facts)) return *fault;
+  if (!std::get<store_facts>(facts).is_backup) return std::nullopt;
+  return store_error{store_error::kind::foreign,
+                     how.directory.string() +
+                         " holds a backup: what was granted after it is unknown. Start with "
+                         "--restored-backup to serve it"};
+}
+
 std::optional<store_error> make_directory(const std::filesystem::path& directory) {
   std::error_code failed;
   const bool made = std::filesystem::create_directories(directory, failed);
@@ -278,7 +290,8 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
   auto locked = directory_lock::take(how.directory);
   if (auto* fault = std::get_if<store_error>(&locked)) return *fault;
   auto opened =
-      open_database(how.directory / database_name, connection::access::read_write, how.shards);
+      open_database(how.directory / database_name, connection::access::read_write, how.shards,
+                    [&how](connection& db) { return refuse_backup(how, db); });
   if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
   auto& db = std::get<connection>(opened);
   db.wait_for_lock(how.lock_wait);
@@ -286,12 +299,6 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
   if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
   auto head = read_head(db, std::get<store_facts>(facts));
   if (auto* fault = std::get_if<store_error>(&head)) return *fault;
-  if (std::get<store_facts>(facts).is_backup && !how.restored_backup) {
-    return store_error{store_error::kind::foreign,
-                       how.directory.string() +
-                           " holds a backup: what was granted after it is unknown. Start with "
-                           "--restored-backup to serve it"};
-  }
   if (!how.restored_backup) {
     if (auto fault = find_lost_end(how.directory, db, std::get<store_facts>(facts),
                                    std::get<log_head>(head))) {

@@ -22,6 +22,8 @@ struct sqlite_options {
   std::function<void(std::string)> on_damage;
   /// How long a commit waits for another process that writes before it is refused as busy.
   std::chrono::milliseconds lock_wait{5000};
+  /// The write-ahead log is copied into the database once it is longer than this.
+  std::int64_t wal_bytes = std::int64_t{32} * 1024 * 1024;
 };
 
 /// Takes the directory for life: a second coordinator is told `taken`. The writer's thread runs

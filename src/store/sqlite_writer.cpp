@@ -28,8 +28,6 @@ constexpr milliseconds slice_patience{250};
 constexpr milliseconds busy_stretch{20};
 constexpr milliseconds lock_pause{1};
 constexpr std::chrono::seconds keep_every{10};
-/// The write-ahead log is copied into the database past this many pages of 16 KiB (32 MiB).
-constexpr int wal_limit_pages = 2048;
 
 std::size_t bytes_of(const actors::batch& what) {
   std::size_t bytes = 0;
@@ -40,7 +38,7 @@ std::size_t bytes_of(const actors::batch& what) {
 }  // namespace
 
 sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head head,
-                             std::filesystem::path directory)
+                             std::filesystem::path directory, int wal_pages)
     : db_(std::move(db)),
       facts_(std::move(facts)),
       head_(head),
@@ -52,6 +50,7 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
       put_record_(db_.prepare("INSERT OR REPLACE INTO record (tenant, lease, last_row, "
                               "check_value, image) VALUES (?, ?, ?, ?, ?)")),
       delete_record_(db_.prepare("DELETE FROM record WHERE tenant = ? AND lease = ?")),
+      wal_limit_pages_(wal_pages),
       directory_(std::move(directory)),
       published_head_(head) {
   sqlite3_wal_hook(
@@ -71,7 +70,11 @@ sqlite_writer::~sqlite_writer() {
   }
   work_.notify_one();
   thread_.join();
-  if (fatal_) return;
+  if (fatal_) {
+    // What the log holds is not known: the next start reads it as it is.
+    sqlite3_db_config(db_.raw(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    return;
+  }
   keep_end();
   sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
@@ -329,7 +332,13 @@ bool sqlite_writer::write_slice(waiting_slice& slice) {
     return true;
   }
   if (slice.written < slice.what.changed.size()) return false;
-  slice.done(true);
+  // Somebody hears here if it cannot be copied; nobody may ask for a commit soon.
+  shorten_wal();
+  if (fatal_) {
+    slice.done(*fatal_);
+  } else {
+    slice.done(true);
+  }
   return true;
 }
 
@@ -363,10 +372,16 @@ std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
     if (!fault) fault = write_checkpoint_facts(db_, facts);
     if (!fault) fault = part.commit();
   }
-  if (auto unsafe = db_.execute("PRAGMA synchronous = FULL", "preparing")) return unsafe;
+  if (!fault) {
+    facts_ = facts;
+    slice.written = end;
+  }
+  if (auto unsafe = db_.execute("PRAGMA synchronous = FULL", "preparing")) {
+    // The next commit would be answered before it is on the disk.
+    unsafe->what = store_error::kind::fatal;
+    return unsafe;
+  }
   if (fault) return fault;
-  facts_ = facts;
-  slice.written = end;
   if (finishes && steady::now() - kept_at_ >= keep_every) keep_end();
   if (finishes) forgotten_.clear();
   return std::nullopt;
@@ -415,12 +430,12 @@ std::optional<store_error> sqlite_writer::remove_from_sums(const protocol::lease
 /// Copies the write-ahead log into the database while nobody appends to it, so that the next commit
 /// begins it anew. A reader in the middle of it only delays that.
 void sqlite_writer::shorten_wal() {
-  if (fatal_ || wal_pages_ < wal_limit_pages) {
+  if (fatal_ || wal_pages_ < wal_limit_pages_) {
     next_shortening_ = 0;
     return;
   }
   if (wal_pages_ < next_shortening_) return;
-  next_shortening_ = wal_pages_ + wal_limit_pages / 4;
+  next_shortening_ = wal_pages_ + wal_limit_pages_ / 4;
   const int code =
       sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   if (code == SQLITE_OK || code == SQLITE_BUSY) return;

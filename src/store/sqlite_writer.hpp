@@ -27,9 +27,10 @@ class sqlite_writer {
   using cut_done = std::function<void(actors::store_result<protocol::row_number>)>;
 
   /// Starts the thread. `head`: where the log ends.
-  /// `directory`: where the head is kept.
+  /// `directory`: where the head is kept. `wal_pages`: past this many the write-ahead log is copied
+  /// into the database.
   sqlite_writer(connection db, store_facts facts, actors::log_head head,
-                std::filesystem::path directory);
+                std::filesystem::path directory, int wal_pages);
   /// Writes what still waits, ends the thread, and leaves one file that needs no other.
   ~sqlite_writer();
   sqlite_writer(const sqlite_writer&) = delete;
@@ -97,6 +98,7 @@ class sqlite_writer {
   /// Set by an fsync that failed: nothing is written any more.
   std::optional<actors::store_error> fatal_;
   std::set<protocol::lease_key> forgotten_;  ///< until the last slice of the checkpoint
+  int wal_limit_pages_;
   int wal_pages_ = 0;
   int next_shortening_ = 0;
   steady::time_point busy_since_{};

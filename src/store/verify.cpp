@@ -24,6 +24,8 @@ using protocol::row_number;
 using protocol::stored_row;
 
 constexpr std::size_t batches_at_once = 64;
+/// How often it begins anew when the log is cut under it.
+constexpr int most_tries = 5;
 
 constexpr std::array<std::string_view, 6> not_in_a_store{
     "a log that was cut at its end: keep what 'leasehold head' prints elsewhere and give it as "
@@ -74,7 +76,11 @@ class store_verifier {
     if (auto fault = read_checkpoint()) return *fault;
     if (auto fault = learn_policies()) return *fault;
     fold_.begin_after(facts_.anchor.last_row);
+    for (const auto& [key, image] : beheaded_) {
+      if (image.last_row <= facts_.anchor.last_row) fold_.load(key, image);
+    }
     if (auto fault = read_log()) return *fault;
+    report_beheaded();
     for (const auto& missing : fold_.missing_rows()) problems_.add(missing);
     compare_floors();
     report_records();
@@ -86,6 +92,9 @@ class store_verifier {
                      [](const auto& a, const auto& b) { return a.row < b.row; });
     return report_;
   }
+
+  /// The coordinator cut the log behind where it had been read: nothing of the report counts.
+  [[nodiscard]] bool overtaken() const noexcept { return overtaken_; }
 
  private:
   /// Records, their sums and the log's end as of one instant; the log is then read up to that end.
@@ -128,6 +137,7 @@ class store_verifier {
     }
     image->body = digest_of(image->body);
     checkpoint_[r.key] = {r.last_row, check_of(r.key, *image), false};
+    if (image->base_row <= facts_.anchor.last_row) beheaded_.emplace(r.key, std::move(*image));
   }
 
   std::optional<store_error> read_log() {
@@ -137,6 +147,12 @@ class store_verifier {
       auto read = from_.batches_from({at_.last_row.value + 1}, batches_at_once);
       if (auto* fault = std::get_if<store_error>(&read)) return *fault;
       const auto& batches = std::get<std::vector<stored_batch>>(read);
+      if (batches.empty() || batches.front().first_row.value != at_.last_row.value + 1) {
+        const auto now = read_facts(from_.database());
+        const auto* facts = std::get_if<store_facts>(&now);
+        overtaken_ = facts != nullptr && facts->anchor.last_row > at_.last_row;
+        if (overtaken_) break;
+      }
       if (batches.empty()) {
         problems_.add({at_.last_row.value + 1}, "", "the row is not in the log");
         break;
@@ -171,7 +187,9 @@ class store_verifier {
     ++report_.rows;
     if (r.input.kind == protocol::event_kind::policy) policy_rows_.emplace(r.policy, r.row);
     auto slim = without_payload(r);
-    if (const auto wrong = fold_.feed(slim ? *slim : r)) problems_.add(*wrong);
+    const auto wrong = fold_.feed(slim ? *slim : r);
+    if (wrong) problems_.add(*wrong);
+    if (!beheaded_.empty()) follow_beheaded(r, !wrong);
     compare_record(r);
     if (r.row <= facts_.checkpoint && r.input.kind == protocol::event_kind::forget) {
       floors_seen_[protocol::shard_of(r.key)] = fold_.floor_of(protocol::shard_of(r.key));
@@ -215,10 +233,36 @@ class store_verifier {
         });
   }
 
+  /// A record whose first rows were cut, and whose base row stands behind the checkpoint: the rows
+  /// between them follow from the record, and the base row says whether it was right.
+  void follow_beheaded(const stored_row& r, bool well) {
+    const auto found = beheaded_.find(r.key);
+    if (found == beheaded_.end()) return;
+    const auto kind = r.input.kind;
+    if (kind == protocol::event_kind::base || kind == protocol::event_kind::forget) {
+      auto& record = checkpoint_[r.key];
+      record.met = well && r.row > record.last_row;
+      report_.records += record.met ? 1 : 0;
+      beheaded_.erase(found);
+    } else if (r.row == found->second.last_row && fold_.find(r.key) == nullptr) {
+      fold_.load(r.key, found->second);
+    }
+  }
+
+  void report_beheaded() {
+    for (const auto& [key, image] : beheaded_) {
+      checkpoint_[key].met = true;
+      problems_.add(image.last_row, "event",
+                    "the first rows of lease '" + key.lease.value +
+                        "' were cut, and no base row stands for them");
+    }
+  }
+
   /// The record of the checkpoint is compared at the row that it is of.
   void compare_record(const stored_row& r) {
     const auto found = checkpoint_.find(r.key);
     if (found == checkpoint_.end() || found->second.met || found->second.last_row != r.row) return;
+    if (beheaded_.contains(r.key)) return;  // its base row will say
     found->second.met = true;
     ++report_.records;
     const auto* image = fold_.find(r.key);
@@ -308,6 +352,8 @@ class store_verifier {
   log_head end_;
   std::optional<actors::chain_hash> chain_at_head_;
   std::map<protocol::lease_key, checkpointed> checkpoint_;
+  std::map<protocol::lease_key, protocol::fold::lease_image> beheaded_;
+  bool overtaken_ = false;
   std::map<protocol::policy_id, row_number> policy_rows_;
   std::array<protocol::generation, protocol::store_shards> floors_seen_{};
 };
@@ -345,7 +391,17 @@ actors::store_result<verify_report> verify_directory(const std::filesystem::path
   sqlite_reader reader(std::move(std::get<connection>(opened)));
   auto facts = read_facts(reader.database());
   if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
-  return store_verifier(reader, std::move(std::get<store_facts>(facts)), how).run();
+  for (int tries = 0;; ++tries) {
+    store_verifier verifier(reader, std::get<store_facts>(facts), how);
+    auto report = verifier.run();
+    if (!verifier.overtaken()) return report;
+    if (tries == most_tries) {
+      return store_error{store_error::kind::busy,
+                         directory.string() +
+                             ": the coordinator cuts the log faster than it can be read; try again "
+                             "later, or verify a backup"};
+    }
+  }
 }
 
 actors::store_result<log_head> head_of_directory(const std::filesystem::path& directory) {

@@ -100,7 +100,7 @@ TEST(Index, ManyLeasesNeedOneTimerAndRenewsDoNotTouchIt) {
 
   const auto arms = rig.timer->arms;
   const auto entries = rig.counters->deadlines_armed.value();
-  rig.clock->set(rig.clock->now() + protocol::duration{1000});
+  rig.clock->set(rig.clock->now() + protocol::duration{500});
   for (std::int64_t i = 0; i < many_leases; ++i) {
     w.say(w.frame(event_kind::renew, std::to_string(i), 1, 1));
     if (i % 1024 == 0) rig.settle();

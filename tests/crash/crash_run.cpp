@@ -1,12 +1,15 @@
 #include "crash_run.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <future>
+#include <map>
 #include <memory>
 #include <random>
 #include <thread>
 #include <utility>
 
+#include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
 #include "src/store/verify.hpp"
 #include "support/crash_vfs.hpp"
@@ -21,6 +24,9 @@ namespace leasehold::tests {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Verdicts on each side of a backup.
+constexpr std::size_t enough_answers = 1'500;
 
 /// The connection that was opened first since it was forgotten: a store opens its writer's first.
 sqlite3* first_opened = nullptr;
@@ -90,9 +96,15 @@ class rig_session final : public actors::outbound,
 /// Submits one job after another from one thread, and cancels some.
 class submitter {
  public:
+  /// `names`: after so many jobs the first name comes again, for the same work; 0: never.
   submitter(threaded_rig& rig, crash_vfs& disk, std::size_t thread, std::string prefix,
-            driver_log& log)
-      : rig_(rig), disk_(disk), thread_(thread), prefix_(std::move(prefix)), log_(log) {}
+            driver_log& log, int names = 0)
+      : rig_(rig),
+        disk_(disk),
+        thread_(thread),
+        prefix_(std::move(prefix)),
+        log_(log),
+        names_(names) {}
 
   void start(int at_once) {
     for (int i = 0; i < at_once; ++i) rig_.loops[thread_]->post([this] { submit(); });
@@ -101,7 +113,8 @@ class submitter {
  private:
   void submit() {
     if (disk_.crashed()) return;
-    const auto job = prefix_ + std::to_string(++count_);
+    count_ = names_ != 0 && count_ == names_ ? 1 : count_ + 1;
+    const auto job = prefix_ + std::to_string(count_);
     actors::job_spec spec;
     spec.queue = "q";
     spec.payload = "work of " + job + std::string(static_cast<std::size_t>(count_ % 7) * 400, '.');
@@ -134,6 +147,7 @@ class submitter {
   std::size_t thread_;
   std::string prefix_;
   driver_log& log_;
+  int names_;
   int count_ = 0;
 };
 
@@ -161,12 +175,59 @@ class crashing {
     return report_;
   }
 
+  restore_report restore() {
+    restore_report out;
+    store_ = std::make_unique<kept_store>();
+    const auto backup = store_->parent.path() / "backup";
+    serve(0, [&](threaded_rig& rig) { load_and_back_up(rig, backup); });
+    disk_.restart(survival::first_ones, how_.seed);
+    const auto before = std::move(store_);
+    begin_from(backup, *before);
+    restored_ = true;
+    serve(1, [](threaded_rig&) {});
+    restored_ = false;
+    // Nothing was granted: who was granted something before the loss has no authority any more.
+    if (store_->seen.heard() > 0) lost(1, {"somebody was heard before the hold was over"});
+    let_a_minute_pass();
+    serve(2, [&](threaded_rig& rig) {
+      load(rig, 0, [&] {
+        await_answers(enough_answers);
+        disk_.crash();
+      });
+    });
+    disk_.restart(survival::nothing, how_.seed);
+    serve(3, [](threaded_rig&) {});
+    compare_offers(before->seen, out);
+    out.backup_rows = backup_rows_;
+    out.lost_rows =
+        static_cast<std::int64_t>(read_log(before->directory()).rows.size()) - backup_rows_;
+    store_.reset();
+    out.faults = report_.losses;
+    return out;
+  }
+
  private:
+  void compare_offers(const driver_log& before, restore_report& out) {
+    const auto highest = highest_offers(before);
+    out.offers_before = static_cast<std::int64_t>(highest.size());
+    for (const auto& each : store_->seen.standings()) {
+      if (each.offered_to.empty()) continue;
+      ++out.offers_after;
+      const auto found = highest.find(each.lease);
+      if (found != highest.end() && each.gen <= found->second) {
+        lost(3, {"generation " + std::to_string(each.gen) + " of " + each.lease +
+                 " was given before the restore"});
+      }
+    }
+  }
+
   /// From a start to the next crash.
   void live(int life) {
     random_.seed(how_.seed * 1'000'003 + static_cast<std::uint64_t>(life));
     const bool in_the_start = random_() % 4 == 0;
-    const auto most = static_cast<std::int64_t>(in_the_start ? 40 : 900);
+    const auto most = static_cast<std::int64_t>(in_the_start        ? 40
+                                                : how_.short_memory ? 3'000
+                                                                    : 900);
     const auto call = 1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most));
     if (in_the_start) disk_.crash_in_call(call);
     serve(life, [&](threaded_rig& rig) {
@@ -175,6 +236,60 @@ class crashing {
     });
     disk_.crash();
     ++report_.crashes;
+  }
+
+  /// So much is answered under load, and the backup taken in the middle of it.
+  void load_and_back_up(threaded_rig& rig, const std::filesystem::path& to) {
+    load(rig, 0, [&] {
+      await_answers(enough_answers);
+      const auto made = storage::backup_store({.from = store_->directory(), .to = to});
+      if (const auto* fault = std::get_if<actors::store_error>(&made)) lost(0, {fault->sentence});
+      await_answers(enough_answers);
+      disk_.crash();
+    });
+  }
+
+  void await_answers(std::size_t more) {
+    const auto wanted = store_->seen.heard() + more;
+    for (int i = 0; i < 2'000 && store_->seen.heard() < wanted; ++i) {
+      std::this_thread::sleep_for(5ms);
+    }
+    if (store_->seen.heard() < wanted) lost(0, {"the load is not answered"});
+  }
+
+  /// The store begins anew with a copy of another one's log.
+  void begin_from(const std::filesystem::path& backup, kept_store& other) {
+    store_ = std::make_unique<kept_store>();
+    std::filesystem::rename(backup, store_->directory());
+    const auto head = storage::head_of_directory(store_->directory());
+    if (const auto* last = std::get_if<actors::log_head>(&head)) {
+      store_->expected.begin_as(other.expected, last->last_row);
+      backup_rows_ = last->last_row.value;
+    }
+    const auto without = storage::open_sqlite_store({.directory = store_->directory()});
+    const auto* refused = std::get_if<actors::store_error>(&without);
+    if (refused == nullptr || refused->sentence.find("--restored-backup") == std::string::npos) {
+      lost(0, {"a backup is served without a word"});
+    }
+  }
+
+  /// The coordinator's clock as it is a minute later.
+  void let_a_minute_pass() {
+    const auto sources = server::machine_clocks();
+    const actors::clock_anchor before{sources.boot_id, sources.boottime_ms() - 60'000,
+                                      sources.wall_ms() - 60'000, clock_->now()};
+    clock_ = std::get<std::shared_ptr<server::system_clock>>(
+        server::system_clock::start(sources, before, {86'400'000}));
+  }
+
+  static std::map<std::string, std::int64_t> highest_offers(const driver_log& seen) {
+    std::map<std::string, std::int64_t> highest;
+    for (const auto& each : seen.standings()) {
+      if (each.offered_to.empty()) continue;
+      auto& of_lease = highest[each.lease];
+      of_lease = std::max(of_lease, each.gen);
+    }
+    return highest;
   }
 
   /// Nothing is armed here: what is left must serve, and be whole.
@@ -192,7 +307,8 @@ class crashing {
   template <class Then>
   void serve(int life, Then then) {
     first_opened = nullptr;
-    auto opened = storage::open_sqlite_store({.directory = store_->directory()});
+    auto opened = storage::open_sqlite_store(
+        {.directory = store_->directory(), .restored_backup = restored_});
     if (const auto* fault = std::get_if<actors::store_error>(&opened)) {
       return failed_to_start(life, *fault);
     }
@@ -206,8 +322,10 @@ class crashing {
     threaded_rig::options chosen;
     chosen.threads = how_.threads;
     chosen.clock = clock_;
+    chosen.restored_backup = restored_;
     // Most writes of a life with checkpoints are theirs.
     chosen.actors.checkpoint_interval = {how_.never_sync || life % 3 != 0 ? 60'000 : 30};
+    if (how_.short_memory && life % 3 != 2) forget_soon(chosen.actors);
     chosen.on_fatal = [this, life](std::string_view why) {
       if (!disk_.crashed()) lost(life, {"without a crash: " + std::string(why)});
     };
@@ -216,6 +334,14 @@ class crashing {
     lost(life, faults);
     look(life);
     then(rig);
+  }
+
+  /// What is settled is forgotten, and what is old is cut, while the load runs.
+  static void forget_soon(actors::actor_options& options) {
+    options.checkpoint_interval = {20};
+    options.retention = {150};
+    options.forget_after = {60};
+    options.retention_check = {25};
   }
 
   void failed_to_start(int life, const actors::store_error& fault) {
@@ -227,11 +353,17 @@ class crashing {
   void look(int life) {
     const auto log = read_log(store_->directory());
     auto losses = loss_search(log, store_->seen).run();
-    for (auto& each : store_->expected.compare(log.rows)) losses.push_back(std::move(each));
+    for (auto& each : store_->expected.compare(log.rows, log.cut)) {
+      losses.push_back(std::move(each));
+    }
     const auto verified = storage::verify_directory(store_->directory(), {});
     if (disk_.crashed()) return;
     lost(life, losses);
     report_.rows += static_cast<std::int64_t>(log.rows.size());
+    report_.cut_rows = std::max(report_.cut_rows, log.cut);
+    report_.forgotten += std::ranges::count_if(log.rows, [](const protocol::stored_row& row) {
+      return row.input.kind == protocol::event_kind::forget;
+    });
     if (const auto* fault = std::get_if<actors::store_error>(&verified)) {
       lost(life, {"verify: " + fault->sentence});
       return;
@@ -241,7 +373,15 @@ class crashing {
     }
   }
 
+  /// Until the power goes.
   void load(threaded_rig& rig, int life) {
+    load(rig, life, [this] {
+      if (!disk_.wait_for_crash(10s)) disk_.crash();
+    });
+  }
+
+  template <class Until>
+  void load(threaded_rig& rig, int life, Until until) {
     std::vector<std::shared_ptr<rig_session>> sessions;
     for (std::size_t i = 0; i < how_.sessions; ++i) {
       // Half of the workers outlive the coordinator and come back.
@@ -257,13 +397,15 @@ class crashing {
     }
     std::vector<std::unique_ptr<submitter>> submitters;
     for (std::size_t i = 0; i < how_.threads; ++i) {
-      submitters.push_back(std::make_unique<submitter>(
-          rig, disk_, i, "j" + std::to_string(life) + "-" + std::to_string(i) + "-", store_->seen));
+      const auto of_life = how_.short_memory ? std::string() : std::to_string(life) + "-";
+      submitters.push_back(std::make_unique<submitter>(rig, disk_, i,
+                                                       "j" + of_life + std::to_string(i) + "-",
+                                                       store_->seen, how_.short_memory ? 100 : 0));
       submitters.back()->start(24);
     }
     std::jthread copying;
     if (life % 2 == 1) copying = copy_wal_now_and_then();
-    if (!disk_.wait_for_crash(10s)) disk_.crash();
+    until();
     // The loops still run what was posted; the submitters must outlive that.
     rig.stop();
   }
@@ -291,6 +433,8 @@ class crashing {
   std::mt19937_64 random_;
   crash_vfs disk_;
   std::shared_ptr<server::system_clock> clock_ = machine_clock();
+  bool restored_ = false;
+  std::int64_t backup_rows_ = 0;
   std::unique_ptr<kept_store> store_;
   std::mutex mutex_;
   crash_report report_;
@@ -298,12 +442,19 @@ class crashing {
 
 }  // namespace
 
+restore_report run_restore(const crash_options& how) { return crashing(how).restore(); }
+
 crash_report run_crashes(const crash_options& how) {
   sqlite3_initialize();
   sqlite3_auto_extension(reinterpret_cast<void (*)()>(&note_opened));
   auto report = crashing(how).run();
   sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(&note_opened));
   return report;
+}
+
+std::uint64_t seed_wanted() {
+  const char* wanted = std::getenv("LEASEHOLD_CRASH_SEED");
+  return wanted == nullptr ? 1 : std::strtoull(wanted, nullptr, 10);
 }
 
 int crashes_wanted(int otherwise) {

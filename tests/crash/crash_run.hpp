@@ -16,6 +16,8 @@ struct crash_options {
   std::size_t sessions = 64;
   /// The writer does not wait for the disk: the loss that the search must find.
   bool never_sync = false;
+  /// The log is cut and settled jobs are forgotten all the time, and their names come again.
+  bool short_memory = false;
   /// How many crashes the same directory sees before another begins.
   int lives_of_a_store = 8;
 };
@@ -28,11 +30,26 @@ struct crash_report {
   std::int64_t offers = 0;
   std::int64_t rows = 0;
   std::int64_t lost_changes = 0;  ///< writes that had not been synced at a crash
+  std::int64_t cut_rows = 0;
+  std::int64_t forgotten = 0;  ///< rows that say so, as far as they were not cut
 };
 
 crash_report run_crashes(const crash_options& how);
 
+struct restore_report {
+  std::vector<std::string> faults;
+  std::int64_t backup_rows = 0;    ///< in the backup
+  std::int64_t lost_rows = 0;      ///< of the store behind the backup
+  std::int64_t offers_before = 0;  ///< whose generations must not come again
+  std::int64_t offers_after = 0;
+};
+
+/// A backup is taken under load, the load goes on, and the backup is served under load again.
+restore_report run_restore(const crash_options& how);
+
 /// LEASEHOLD_CRASHES, or what CI runs.
 int crashes_wanted(int otherwise);
+/// LEASEHOLD_CRASH_SEED, or 1.
+std::uint64_t seed_wanted();
 
 }  // namespace leasehold::tests

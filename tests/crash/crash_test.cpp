@@ -16,7 +16,7 @@ std::string first_of(const std::vector<std::string>& losses) {
 }
 
 TEST(Crashes, NothingThatWasAnsweredIsLostAndNothingIsHalfThere) {
-  const auto report = run_crashes({.crashes = crashes_wanted(25)});
+  const auto report = run_crashes({.crashes = crashes_wanted(25), .seed = seed_wanted()});
   std::cout << report.crashes << " crashes (" << report.crashes_at_start << " at a start), "
             << report.verdicts << " verdicts, " << report.offers << " offers, " << report.rows
             << " rows read, " << report.lost_changes << " changes that were not synced\n";
@@ -24,6 +24,29 @@ TEST(Crashes, NothingThatWasAnsweredIsLostAndNothingIsHalfThere) {
   // It was a load, and there was something to be lost.
   EXPECT_GT(report.verdicts, 100 * report.crashes);
   EXPECT_GT(report.lost_changes, report.crashes);
+}
+
+TEST(Crashes, NothingIsLostWhileTheLogIsCutAndJobsAreForgotten) {
+  const auto report =
+      run_crashes({.crashes = crashes_wanted(12), .seed = seed_wanted(), .short_memory = true});
+  std::cout << report.crashes << " crashes, " << report.verdicts << " verdicts, " << report.offers
+            << " offers, rows up to " << report.cut_rows << " cut, " << report.forgotten
+            << " forgotten jobs read\n";
+  EXPECT_TRUE(report.losses.empty()) << first_of(report.losses);
+  EXPECT_GT(report.cut_rows, 100);
+  EXPECT_GT(report.forgotten, 10);
+}
+
+TEST(Crashes, ABackupTakenUnderLoadIsServedAndNoTokenSinceIsGivenAgain) {
+  const auto report = run_restore({.seed = seed_wanted()});
+  std::cout << report.backup_rows << " rows in the backup, " << report.lost_rows
+            << " behind it, tokens of " << report.offers_before << " jobs before, "
+            << report.offers_after << " offers after\n";
+  EXPECT_TRUE(report.faults.empty()) << first_of(report.faults);
+  EXPECT_GT(report.backup_rows, 100);
+  EXPECT_GT(report.lost_rows, 100);
+  EXPECT_GT(report.offers_before, 10);
+  EXPECT_GT(report.offers_after, 10);
 }
 
 /// The search finds what is lost when the writer does not wait for the disk: a control of the test

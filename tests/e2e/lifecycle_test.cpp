@@ -175,6 +175,8 @@ TEST_P(lifecycle, TwoCoordinatorsDoNotShareADirectory) {
   EXPECT_NE(said.find(R"("level":"error","event":"not started","why":)"), std::string::npos)
       << said;
   EXPECT_NE(said.find(server.data().string()), std::string::npos) << said;
+  EXPECT_NE(said.find("another coordinator (process "), std::string::npos) << said;
+  EXPECT_NE(said.find("stop it, or name another data directory"), std::string::npos) << said;
   EXPECT_EQ(server.get("/readyz", "").status, 200);
   server.submit("unharmed");
   expect_proven(server);

@@ -52,9 +52,11 @@ std::vector<json::object> rows_of(const api_answer& said) {
 }  // namespace
 
 live_server::live_server(int threads, std::vector<std::string> more,
-                         std::vector<std::string> variables)
+                         std::vector<std::string> variables,
+                         const std::function<void(const std::filesystem::path&)>& fill)
     : threads_(threads), more_(std::move(more)), variables_(std::move(variables)) {
   make_principals();
+  if (fill) fill(data());
   start();
 }
 
@@ -70,11 +72,12 @@ void live_server::make_principals() {
     std::string name, tenant;
     std::vector<actors::role> roles;
   };
-  const std::array<wanted, 5> all{{{"w1", "default", {worker}},
+  const std::array<wanted, 6> all{{{"w1", "default", {worker}},
                                    {"w2", "default", {worker}},
                                    {"client", "default", {client}},
                                    {"auditor", "default", {auditor}},
-                                   {"stranger", "elsewhere", {worker, client}}}};
+                                   {"stranger", "elsewhere", {worker, client}},
+                                   {"keeper", "t", {worker, client}}}};
   for (const auto& [name, tenant, roles] : all) {
     const auto added =
         server::add_token(principals_file(), {.name = name, .tenant = tenant, .roles = roles});

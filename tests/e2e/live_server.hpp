@@ -6,10 +6,12 @@
 #include <boost/json.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "program_run.hpp"
@@ -28,18 +30,25 @@ struct api_answer {
 };
 
 /// Principals: `w1`, `w2` (workers), `client`, `auditor` and `operator` of the tenant `default`,
-/// and `stranger` (worker and client) of another tenant.
+/// and `stranger` and `keeper` (workers and clients) of the tenants `elsewhere` and `t`.
 class live_server {
  public:
   /// Starts it and waits until it is ready. `more`: further arguments; `variables`: NAME=value.
+  /// `fill`: what is put into the data directory before the first start.
   explicit live_server(int threads, std::vector<std::string> more = {},
-                       std::vector<std::string> variables = {});
+                       std::vector<std::string> variables = {},
+                       const std::function<void(const std::filesystem::path&)>& fill = {});
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
   /// Starts it again on the same directory and port, `once` with further arguments, and waits until
   /// it is ready.
   void start(const std::vector<std::string>& once = {});
+  /// The same with other arguments from now on.
+  void start_with(std::vector<std::string> more) {
+    more_ = std::move(more);
+    start();
+  }
   /// Starts it again when it must not get far: its exit code and what it said.
   program_end start_in_vain();
   /// Kills it without a warning.

@@ -8,8 +8,8 @@
 #include <fstream>
 
 #include "src/store/schema.hpp"
-#include "tests/store/faulty_vfs.hpp"
 #include "tests/store/store_conformance.hpp"
+#include "tests/support/faulty_vfs.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace leasehold::tests {
@@ -53,7 +53,7 @@ class sqlite_subject final : public store_subject {
     store_ = open_store(directory_.path());
   }
   bool fail_next_commit() override {
-    faulty_vfs::next_write = SQLITE_IOERR_WRITE;
+    faults_.fail({file_calls::write, SQLITE_IOERR_WRITE});
     return true;
   }
 
@@ -162,6 +162,35 @@ TEST_F(KilledStore, WithoutItsWriteAheadLogIsRefused) {
   EXPECT_THAT(fault.sentence, ::testing::HasSubstr("--restored-backup"));
   EXPECT_TRUE(std::holds_alternative<std::unique_ptr<actors::store>>(
       storage::open_sqlite_store({.directory = killed.path(), .restored_backup = true})));
+}
+
+TEST(YoungStore, WhosePagesAreInItsWriteAheadLogAloneIsOpenedAsItWas) {
+  const temporary_directory young;
+  {
+    const temporary_directory running;
+    const auto store = open_store(running.path());
+    recover(*store);
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open((running.path() / storage::database_name).c_str(), &other), SQLITE_OK);
+    // A row in every page, so that the log has each of them.
+    ASSERT_EQ(sqlite3_exec(other, "PRAGMA page_size; VACUUM", nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    fs::copy(running.path(), young.path(), fs::copy_options::recursive);
+    sqlite3_close(other);
+  }
+  // The file itself has its size, and nothing of what was written.
+  const auto file = young.path() / storage::database_name;
+  const auto size = fs::file_size(file);
+  fs::resize_file(file, 0);
+  fs::resize_file(file, size);
+  EXPECT_EQ(recover(*open_store(young.path())).head.head.last_row.value, 0);
+}
+
+TEST_F(SqliteStore, AFileOfZerosIsRefused) {
+  const auto size = fs::file_size(file());
+  fs::resize_file(file(), 0);
+  fs::resize_file(file(), size);
+  EXPECT_EQ(refusal(directory.path()).what, kind::foreign);
 }
 
 TEST_F(KilledStore, WithAnEmptyDatabaseIsRefused) {
@@ -346,21 +375,21 @@ struct SqliteFaults : ::testing::Test {
 
 TEST_F(SqliteFaults, AFullDiskIsToldApartAndPasses) {
   expect(commit(*store, batch_of({renew_row("a", 1)})));
-  faulty_vfs::next_write = SQLITE_FULL;
+  faults.fail({file_calls::write, SQLITE_FULL});
   EXPECT_EQ(failure(), kind::full);
   EXPECT_EQ(expect(commit(*store, batch_of({renew_row("a", 2)}))).first_row.value, 2);
 }
 
 TEST_F(SqliteFaults, AWriteErrorIsToldApartAndPasses) {
   expect(commit(*store, batch_of({renew_row("a", 1)})));
-  faulty_vfs::next_write = SQLITE_IOERR_WRITE;
+  faults.fail({file_calls::write, SQLITE_IOERR_WRITE});
   EXPECT_EQ(failure(), kind::io);
   EXPECT_EQ(expect(commit(*store, batch_of({renew_row("a", 2)}))).first_row.value, 2);
 }
 
 TEST_F(SqliteFaults, AfterAFailedFsyncNothingIsWrittenAnyMore) {
   expect(commit(*store, batch_of({renew_row("a", 1)})));
-  faulty_vfs::next_sync = SQLITE_IOERR_FSYNC;
+  faults.fail({file_calls::sync, SQLITE_IOERR_FSYNC});
   EXPECT_EQ(failure(), kind::fatal);
   EXPECT_EQ(failure(), kind::fatal) << "the disk works again, but what it holds is not known";
   const auto slice = checkpoint(*store, {{{key_of("a"), image_of("a", 1)}}, {}, {1}, true});

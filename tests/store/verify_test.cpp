@@ -538,6 +538,49 @@ TEST_F(VerifyCut, ALogThatWasCutBehindItsBaseRowsIsProven) {
   EXPECT_LT(report.rows, last_row.value);
 }
 
+/// The log is cut before the next checkpoint has taken the base rows over.
+struct VerifyCutBehindTheCheckpoint : ::testing::Test {
+  VerifyCutBehindTheCheckpoint() {
+    auto store = expect(storage::open_sqlite_store({directory.path(), 64}));
+    history past(*store, 17);
+    for (const char* name : {"a", "b", "c"}) past.submit(name);
+    past.wander(60);
+    past.work("resting");
+    const auto upto = past.last_row();
+    past.work("late");
+    past.wander(20);
+    past.checkpoint();
+    past.base_all();
+    past.wander(20);
+    EXPECT_GT(cut(*store, upto), 0);
+  }
+  std::vector<storage::verify_problem> problems() const {
+    return expect(storage::verify_directory(directory.path(), {})).problems;
+  }
+  void run(const char* sql) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open((directory.path() / storage::database_name).c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
+  }
+  temporary_directory directory;
+};
+
+TEST_F(VerifyCutBehindTheCheckpoint, IsProven) {
+  for (const auto& p : problems()) ADD_FAILURE() << p.row.value << " " << p.sentence;
+}
+
+TEST_F(VerifyCutBehindTheCheckpoint, ARecordThatIsGoneIsNamed) {
+  run("DELETE FROM record WHERE lease = 'resting'");
+  EXPECT_FALSE(problems().empty());
+}
+
+TEST_F(VerifyCutBehindTheCheckpoint, ARecordOfAnotherLeaseIsNamed) {
+  run("UPDATE record SET image = (SELECT image FROM record WHERE lease = 'a'), last_row = (SELECT "
+      "last_row FROM record WHERE lease = 'a') WHERE lease = 'resting'");
+  EXPECT_FALSE(problems().empty());
+}
+
 TEST(VerifyBase, ABaseRowThatIsNotWhatTheRowsSaidIsNamed) {
   const temporary_directory directory;
   row_number base_row;

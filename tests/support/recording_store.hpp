@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "leasehold/actors/store.hpp"
+#include "support/forwarding_store.hpp"
 
 namespace leasehold::tests {
 
@@ -31,6 +31,14 @@ class expected_log {
     const std::lock_guard lock(mutex_);
     answered_ = std::max(answered_, last.value);
   }
+  /// This directory holds a copy of another's log, up to here.
+  void begin_as(expected_log& other, protocol::row_number last) {
+    const std::scoped_lock lock(mutex_, other.mutex_);
+    rows_ = other.rows_;
+    ends_ = other.ends_;
+    rows_.resize(std::min(rows_.size(), static_cast<std::size_t>(last.value)));
+    answered_ = last.value;
+  }
   /// The coordinator starts on a log that ends here. What is wrong with that, if anything is.
   std::vector<std::string> recovered(protocol::row_number last) {
     const std::lock_guard lock(mutex_);
@@ -48,14 +56,15 @@ class expected_log {
     answered_ = last.value;
     return faults;
   }
-  /// Compares the rows up to the newest start.
-  std::vector<std::string> compare(const std::vector<protocol::stored_row>& log) {
+  /// Compares the rows up to the newest start. The log begins behind row `cut`.
+  std::vector<std::string> compare(const std::vector<protocol::stored_row>& log, std::int64_t cut) {
     const std::lock_guard lock(mutex_);
-    const auto rows = std::min(rows_.size(), log.size());
-    for (std::size_t i = 0; i < rows; ++i) {
-      if (log[i] == rows_[i]) continue;
-      return {"row " + std::to_string(i + 1) + " is not the one that was handed over"};
+    for (const auto& row : log) {
+      if (row.row.value >= next_row()) break;
+      if (row == rows_[static_cast<std::size_t>(row.row.value - 1)]) continue;
+      return {"row " + std::to_string(row.row.value) + " is not the one that was handed over"};
     }
+    if (cut >= next_row()) return {"rows were cut that were never handed over"};
     return {};
   }
 
@@ -70,20 +79,24 @@ class expected_log {
   std::int64_t answered_ = 0;
 };
 
-class recording_store final : public actors::store {
+class recording_store final : public forwarding_store {
  public:
   /// `faults`: where to say what recover found wrong. `counts` says whether an answer still counts:
   /// nobody hears one after the crash.
   recording_store(std::unique_ptr<actors::store> behind, expected_log& log,
                   std::vector<std::string>& faults, std::function<bool()> counts)
-      : log_(log), faults_(faults), counts_(std::move(counts)), behind_(std::move(behind)) {}
+      : forwarding_store(std::move(behind)),
+        log_(log),
+        faults_(faults),
+        counts_(std::move(counts)) {}
+  ~recording_store() override { end(); }
 
   actors::store_result<actors::recovered_head> recover(
       const std::function<void(const actors::store_state&)>& on_state,
       const std::function<void(actors::checkpoint_entry&&)>& on_record,
       const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
       const std::function<void(actors::stored_batch&&)>& on_batch) override {
-    auto found = behind_->recover(on_state, on_record, on_policy, on_batch);
+    auto found = forwarding_store::recover(on_state, on_record, on_policy, on_batch);
     if (const auto* head = std::get_if<actors::recovered_head>(&found)) {
       faults_ = log_.recovered(head->head.last_row);
     }
@@ -92,53 +105,18 @@ class recording_store final : public actors::store {
   void commit(actors::batch what,
               std::function<void(actors::store_result<actors::committed>)> done) override {
     log_.hand_over(what);
-    behind_->commit(std::move(what),
-                    [this, done = std::move(done)](actors::store_result<actors::committed> result) {
-                      const auto* durable = std::get_if<actors::committed>(&result);
-                      if (durable != nullptr && counts_()) log_.answered(durable->head.last_row);
-                      done(std::move(result));
-                    });
+    forwarding_store::commit(std::move(what), [this, done = std::move(done)](
+                                                  actors::store_result<actors::committed> result) {
+      const auto* durable = std::get_if<actors::committed>(&result);
+      if (durable != nullptr && counts_()) log_.answered(durable->head.last_row);
+      done(std::move(result));
+    });
   }
-  void checkpoint(actors::checkpoint_slice slice,
-                  std::function<void(actors::store_result<bool>)> done) override {
-    behind_->checkpoint(std::move(slice), std::move(done));
-  }
-  void read_grant(protocol::lease_key key, protocol::row_number newest,
-                  std::function<void(actors::store_result<actors::stored_grant>)> done) override {
-    behind_->read_grant(std::move(key), newest, std::move(done));
-  }
-  void find_row_before(
-      protocol::instant at,
-      std::function<void(actors::store_result<protocol::row_number>)> done) override {
-    behind_->find_row_before(at, std::move(done));
-  }
-  void cut(protocol::row_number upto,
-           std::function<void(actors::store_result<protocol::row_number>)> done) override {
-    behind_->cut(upto, std::move(done));
-  }
-  actors::store_result<std::optional<protocol::policy>> find_policy(
-      protocol::policy_id id) override {
-    return behind_->find_policy(id);
-  }
-  actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
-      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit) override {
-    return behind_->rows_of_lease(key, newest, limit);
-  }
-  actors::store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
-                                                                    std::size_t limit) override {
-    return behind_->rows_from(from, limit);
-  }
-  actors::store_result<std::vector<actors::stored_batch>> batches_from(protocol::row_number from,
-                                                                       std::size_t limit) override {
-    return behind_->batches_from(from, limit);
-  }
-  actors::store_result<actors::log_head> head() override { return behind_->head(); }
 
  private:
   expected_log& log_;
   std::vector<std::string>& faults_;
   std::function<bool()> counts_;
-  std::unique_ptr<actors::store> behind_;
 };
 
 }  // namespace leasehold::tests

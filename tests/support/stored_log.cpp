@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "leasehold/actors/job.hpp"
+#include "leasehold/protocol/record_image.hpp"
 
 namespace leasehold::tests {
 
@@ -52,7 +53,7 @@ void take_batch(sqlite3_stmt* from, stored_log& into) {
   const std::string_view body(static_cast<const char*>(sqlite3_column_blob(from, 2)),
                               static_cast<std::size_t>(sqlite3_column_bytes(from, 2)));
   auto read = protocol::decode_rows(body, {first});
-  const auto expected = static_cast<std::int64_t>(into.rows.size()) + 1;
+  const auto expected = into.cut + static_cast<std::int64_t>(into.rows.size()) + 1;
   if (first != expected || read.broken ||
       static_cast<std::int64_t>(read.rows.size()) != last - first + 1) {
     into.faults.push_back("the batch of rows " + std::to_string(first) + " to " +
@@ -77,8 +78,16 @@ stored_log read_log(const std::filesystem::path& directory) {
   const auto add = [&](const std::string& fault) {
     if (!fault.empty()) out.faults.push_back(fault);
   };
+  // One view of all: the log may be cut meanwhile.
+  add(each_row(db.get(), "BEGIN", [](sqlite3_stmt*) {}));
+  add(each_row(db.get(), "SELECT value FROM meta WHERE key = 'anchor_row'",
+               [&](sqlite3_stmt* row) { out.cut = sqlite3_column_int64(row, 0); }));
   add(each_row(db.get(), "SELECT first_row, last_row, body FROM batch ORDER BY first_row",
                [&](sqlite3_stmt* row) { take_batch(row, out); }));
+  add(each_row(db.get(), "SELECT shard, generation FROM floor", [&](sqlite3_stmt* row) {
+    out.floors[static_cast<std::size_t>(sqlite3_column_int64(row, 0))] =
+        sqlite3_column_int64(row, 1);
+  }));
   add(each_row(db.get(), "SELECT id FROM policy", [&](sqlite3_stmt* row) {
     out.policies.insert(static_cast<std::uint64_t>(sqlite3_column_int64(row, 0)));
   }));
@@ -103,14 +112,27 @@ void loss_search::index() {
   for (const auto& row : log_.rows) {
     const auto& lease = row.key.lease.value;
     if (lease.empty()) continue;
+    tenant_ = row.key.tenant;
     leases_[lease].push_back(&row);
-    if (is_grant(row)) grants_[lease].push_back(row.row.value);
+    note_generation(row);
     if (row.has_input && row.input.frame_id != 0) {
       frames_.emplace(frame_key{row.input.session_epoch, row.input.frame_id}, &row);
     }
     if (row.policy.value != 0 && !log_.policies.contains(row.policy.value)) {
       report("row " + std::to_string(row.row.value) + " names a policy that is not stored");
     }
+  }
+}
+
+void loss_search::note_generation(const stored_row& row) {
+  auto& of_lease = generations_[row.key.lease.value];
+  if (row.input.kind == event_kind::base) {
+    const auto base = protocol::decode_base(row.attachment);
+    if (base) of_lease.push_back({row.row.value, base->image.state.gen.value});
+  } else if (row.input.kind == event_kind::submit && row.prev_row.value == 0) {
+    of_lease.push_back({row.row.value, 0});
+  } else if (is_grant(row) && !of_lease.empty()) {
+    of_lease.push_back({row.row.value, std::max(of_lease.back().gen, row.floor.value) + 1});
   }
 }
 
@@ -129,7 +151,7 @@ void loss_search::look_for(const kept_verdict& said) {
     return row.key.lease.value == said.lease && row.answer.decision == said.decision &&
            row.answer.reason == said.reason && (said.row == 0 || row.row.value <= said.row);
   });
-  if (!found) report(what + ", has no such row");
+  if (!found && !was_cut(said.row)) report(what + ", has no such row");
   if (said.row != 0) look_for(kept_standing{said.lease, said.gen, said.row, {}});
 }
 
@@ -137,20 +159,26 @@ void loss_search::look_for(const kept_standing& said) {
   const auto* row = row_of(said.lease, said.row);
   const auto what = "row " + std::to_string(said.row) + " of " + said.lease +
                     ", told with generation " + std::to_string(said.gen);
+  if (was_cut(said.row)) {
+    if (!is_covered(said.lease, said.gen)) report(what + ", was cut and is not covered");
+    return;
+  }
   if (row == nullptr) return report(what + ", is not in the log");
   // A lease that was lost is told with the generation that ended, not with the newest.
-  const auto granted = grants_until(said.lease, said.row);
-  if (granted < said.gen) {
-    return report(what + ", was granted only " + std::to_string(granted) + " times by then");
+  const auto granted = generation_at(said.lease, said.row);
+  if (!granted) return;
+  if (*granted < said.gen) {
+    return report(what + ", had only generation " + std::to_string(*granted) + " by then");
   }
   if (said.offered_to.empty()) return;
-  if (!is_grant(*row) || row->input.from.value != said.offered_to || granted != said.gen) {
+  if (!is_grant(*row) || row->input.from.value != said.offered_to || *granted != said.gen) {
     report(what + " to " + said.offered_to + ", is no such offer");
   }
 }
 
 void loss_search::look_for(const kept_answer& said) {
   if (!was_judged(said.reason)) return;
+  if (was_cut(said.row)) return look_for(kept_standing{said.lease, 0, said.row, {}});
   const auto found = leases_.find(said.lease);
   const bool there =
       found != leases_.end() && std::ranges::any_of(found->second, [&](const stored_row* row) {
@@ -184,12 +212,37 @@ void loss_search::look_whether_whole(const kept_message& said) {
 void loss_search::look_whether_whole(const std::string& job, const std::string& payload) {
   const auto found = leases_.find(job);
   if (found == leases_.end()) return;
-  const stored_row& first = *found->second.front();
-  const auto spec = actors::decode_job(first.attachment);
-  if (first.input.kind != event_kind::submit || !spec || spec->payload != payload ||
-      first.policy.value == 0) {
-    report("job " + job + " is in the log, but its submit is not, or not as it was sent");
+  // The row that holds what was submitted. Frames may have come before it, when the name is that of
+  // a job that was forgotten.
+  const auto& rows = found->second;
+  const auto begins = [](const stored_row* row) {
+    return row->input.kind == event_kind::submit && row->prev_row.value == 0;
+  };
+  const auto submitted = std::ranges::find_if(rows, begins);
+  const stored_row* whole = submitted == rows.end() ? nullptr : *submitted;
+  if (log_.cut == 0 && submitted != rows.begin()) whole = nullptr;
+  auto spec = whole != nullptr ? actors::decode_job(whole->attachment) : std::nullopt;
+  if (whole == nullptr && log_.cut > 0) {
+    whole = row_of_kind(job, event_kind::base);
+    const bool unknown = std::ranges::all_of(rows, [](const stored_row* row) {
+      return row->state_before == protocol::lease_state::none && row->prev_row.value == 0;
+    });
+    // Forgotten before it needed a base row.
+    if (whole == nullptr && (unknown || row_of_kind(job, event_kind::forget) != nullptr)) return;
+    const auto base = whole != nullptr ? protocol::decode_base(whole->attachment) : std::nullopt;
+    if (base) spec = actors::decode_job(base->image.body);
   }
+  if (spec && spec->payload == payload && whole->policy.value != 0) return;
+  const auto where = [&](event_kind kind) {
+    const auto* row = row_of_kind(job, kind);
+    return ", " + std::string(word(kind)) + " " +
+           (row == nullptr ? "nowhere" : "in row " + std::to_string(row->row.value));
+  };
+  report("job " + job + " is in the log from row " +
+         std::to_string(found->second.front()->row.value) + " to " +
+         std::to_string(found->second.back()->row.value) +
+         ", but its submit is not, or not as it was sent" + where(event_kind::base) +
+         where(event_kind::forget) + "; the log was cut up to row " + std::to_string(log_.cut));
 }
 
 void loss_search::compare_generations() {
@@ -215,15 +268,39 @@ void loss_search::compare_generations() {
 }
 
 const stored_row* loss_search::row_of(const std::string& lease, std::int64_t row) const {
+  row -= log_.cut;
   if (row < 1 || row > static_cast<std::int64_t>(log_.rows.size())) return nullptr;
   const auto& found = log_.rows[static_cast<std::size_t>(row - 1)];
   return found.key.lease.value == lease ? &found : nullptr;
 }
 
-std::int64_t loss_search::grants_until(const std::string& lease, std::int64_t row) const {
-  const auto found = grants_.find(lease);
-  if (found == grants_.end()) return 0;
-  return std::ranges::upper_bound(found->second, row) - found->second.begin();
+std::optional<std::int64_t> loss_search::generation_at(const std::string& lease,
+                                                       std::int64_t row) const {
+  const auto found = generations_.find(lease);
+  if (found == generations_.end()) return std::nullopt;
+  const auto& of_lease = found->second;
+  const auto later = std::ranges::upper_bound(of_lease, row, {}, &generation_from::row);
+  if (later != of_lease.begin()) return std::prev(later)->gen;
+  // Before a base row stand rows of a life whose beginning was cut.
+  return log_.cut > 0 ? std::nullopt : std::optional<std::int64_t>{0};
+}
+
+bool loss_search::is_covered(const std::string& lease, std::int64_t gen) const {
+  if (row_of_kind(lease, event_kind::forget) != nullptr) return true;
+  if (const auto* base = row_of_kind(lease, event_kind::base)) {
+    const auto kept = protocol::decode_base(base->attachment);
+    if (kept && kept->image.state.gen.value >= gen) return true;
+  }
+  const auto floor = log_.floors.find(protocol::shard_of({tenant_, protocol::lease_id{lease}}));
+  return gen == 0 || (floor != log_.floors.end() && floor->second >= gen);
+}
+
+const stored_row* loss_search::row_of_kind(const std::string& lease, event_kind kind) const {
+  const auto found = leases_.find(lease);
+  if (found == leases_.end()) return nullptr;
+  const auto row = std::ranges::find_if(
+      found->second, [kind](const stored_row* each) { return each->input.kind == kind; });
+  return row == found->second.end() ? nullptr : *row;
 }
 
 void loss_search::report(std::string sentence) { faults_.push_back(std::move(sentence)); }

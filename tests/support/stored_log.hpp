@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -17,13 +18,17 @@
 namespace leasehold::tests {
 
 struct stored_log {
-  std::vector<protocol::stored_row> rows;  ///< in order, from row 1
+  std::int64_t cut = 0;                    ///< rows up to this one were cut
+  std::vector<protocol::stored_row> rows;  ///< in order, from the row behind it
   std::set<std::uint64_t> policies;
-  std::vector<std::string> faults;  ///< why it could not be read as a whole
+  std::map<std::size_t, std::int64_t> floors;  ///< of the checkpoint, by shard
+  std::vector<std::string> faults;             ///< why it could not be read as a whole
 };
 stored_log read_log(const std::filesystem::path& directory);
 
-/// Compares a log with what a driver has seen; each fault is a sentence.
+/// Compares a log with what a driver has seen; each fault is a sentence. What was cut from the
+/// front of the log is there when a base row of its lease is, or a row or floor that says that the
+/// lease was forgotten, with no lower generation.
 class loss_search {
  public:
   loss_search(const stored_log& log, const driver_log& seen);
@@ -35,6 +40,7 @@ class loss_search {
   using frame_key = std::pair<std::int64_t, std::int64_t>;  ///< epoch and frame id
 
   void index();
+  void note_generation(const protocol::stored_row& row);
   void look_for(const kept_verdict& said);
   void look_for(const kept_standing& said);
   void look_for(const kept_answer& said);
@@ -43,15 +49,26 @@ class loss_search {
   void compare_generations();
   /// The row, when it is one of this lease.
   const protocol::stored_row* row_of(const std::string& lease, std::int64_t row) const;
-  /// How often the lease was granted up to this row.
-  [[nodiscard]] std::int64_t grants_until(const std::string& lease, std::int64_t row) const;
+  /// The lease's generation as of this row; nothing where the rows that say so were cut.
+  [[nodiscard]] std::optional<std::int64_t> generation_at(const std::string& lease,
+                                                          std::int64_t row) const;
+  /// Whether what was told of a row that was cut is still there.
+  [[nodiscard]] bool is_covered(const std::string& lease, std::int64_t gen) const;
+  [[nodiscard]] bool was_cut(std::int64_t row) const { return row <= log_.cut; }
+  [[nodiscard]] const protocol::stored_row* row_of_kind(const std::string& lease,
+                                                        protocol::event_kind kind) const;
   void report(std::string sentence);
 
   const stored_log& log_;
   const driver_log& seen_;
+  protocol::tenant_id tenant_;  ///< all leases are one's
   std::multimap<frame_key, const protocol::stored_row*> frames_;
   std::map<std::string, std::vector<const protocol::stored_row*>> leases_;
-  std::map<std::string, std::vector<std::int64_t>> grants_;
+  struct generation_from {
+    std::int64_t row = 0;
+    std::int64_t gen = 0;
+  };
+  std::map<std::string, std::vector<generation_from>> generations_;  ///< in the order of the rows
   std::vector<std::string> faults_;
 };
 

@@ -48,6 +48,7 @@ class threaded_rig {
     std::size_t threads = 1;
     actors::actor_options actors;
     std::shared_ptr<server::system_clock> clock = machine_clock();
+    bool restored_backup = false;
     std::function<void(std::string_view why)> on_fatal;
   };
 
@@ -66,6 +67,7 @@ class threaded_rig {
     how.actors = std::move(chosen.actors);
     how.store = std::move(where);
     how.clock = clock;
+    how.restored_backup = chosen.restored_backup;
     how.link = std::make_shared<rig_link>(loops);
     how.counters = std::make_shared<actors::counters>();
     how.make_id = [this] { return "job-" + std::to_string(++made_ids_); };

@@ -17,7 +17,7 @@
 #include "tests/store/history.hpp"
 #include "tests/store/store_conformance.hpp"
 #include "tests/support/coordinator_rig.hpp"
-#include "tests/upgrade/waiting_store.hpp"
+#include "tests/support/waiting_store.hpp"
 
 namespace leasehold::tests {
 namespace {

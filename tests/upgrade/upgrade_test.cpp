@@ -12,7 +12,7 @@
 #include "src/store/verify.hpp"
 #include "support/coordinator_rig.hpp"
 #include "support/temporary_directory.hpp"
-#include "upgrade/waiting_store.hpp"
+#include "support/waiting_store.hpp"
 
 namespace leasehold::tests {
 namespace {

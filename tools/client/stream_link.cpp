@@ -223,7 +223,7 @@ void beast_link::refused(const attempt_ptr& a, error_code error) {
     std::from_chars(after.data(), after.data() + after.size(), seconds);
     how.retry_after = {std::clamp<std::int64_t>(seconds, 0, 3600) * 1000};
   }
-  end(a, std::move(how));
+  end(a, how);
 }
 
 void beast_link::read(const attempt_ptr& a) {
@@ -243,7 +243,7 @@ void beast_link::read_failed(const attempt_ptr& a, error_code error) {
     how.close_code = a->socket.reason().code;
     how.sentence = "the coordinator closed the connection with " + std::to_string(how.close_code);
   }
-  end(a, std::move(how));
+  end(a, how);
 }
 
 void beast_link::send(std::string message) {

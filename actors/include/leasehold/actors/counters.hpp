@@ -76,7 +76,7 @@ struct counters {
   // ---- store
   tally commits;
   tally commit_failures;
-  tally store_failing;  ///< gauge: 1 while the newest commit is one that failed
+  tally store_failing;  ///< gauge: 1 while the store fails
   tally store_damaged;  ///< gauge: 1 once the log was found damaged
   tally rows;
   tally row_bytes;

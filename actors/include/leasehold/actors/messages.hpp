@@ -284,6 +284,10 @@ struct journal_now {
   bool checkpoint = false;
   bool retention = false;
 };
+/// A read for the coordinator itself failed.
+struct read_failed {
+  store_error error;
+};
 /// Where the log may be cut, and where it now begins.
 struct cut_found {
   store_result<protocol::row_number> upto;
@@ -293,7 +297,7 @@ struct cut_done {
 };
 struct checkpoint_due {};
 struct checkpoint_written {
-  bool ok = false;
+  store_result<bool> result;
 };
 struct watch_rows {
   std::int64_t id = 0;
@@ -365,6 +369,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_part)
 LEASEHOLD_MESSAGE(leasehold::actors::bases_written)
 LEASEHOLD_MESSAGE(leasehold::actors::retention_due)
 LEASEHOLD_MESSAGE(leasehold::actors::journal_now)
+LEASEHOLD_MESSAGE(leasehold::actors::read_failed)
 LEASEHOLD_MESSAGE(leasehold::actors::cut_found)
 LEASEHOLD_MESSAGE(leasehold::actors::cut_done)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_due)

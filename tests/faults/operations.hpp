@@ -1,0 +1,30 @@
+// The operations of a coordinator that need its store, as a table.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "scene.hpp"
+
+namespace leasehold::tests {
+
+/// How an operation ended for whoever asked for it.
+enum class ending { done, refused };
+
+struct operation {
+  std::string name;
+  scene_options options;
+  /// What must be there first.
+  std::function<void(scene&)> before;
+  /// Once more after a refusal it must be done.
+  std::function<ending(scene&)> act;
+  /// It may be refused though the store takes every write: it reads.
+  bool reads = false;
+  /// It asks for several things, of which the first may be done.
+  bool in_parts = false;
+};
+
+const std::vector<operation>& all_operations();
+
+}  // namespace leasehold::tests
