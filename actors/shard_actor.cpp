@@ -288,8 +288,10 @@ void shard_actor::load(load_leases& message) {
     floors_[shard] = message.state.floors[shard];
   }
   // Soon, so that a coordinator that starts often forgets, too.
-  alarm_at(context_->clock->now() + std::min(options_->retention_check, first_look),
-           [this] { forget_old(); });
+  const auto first = options_->forget_after.ms == 0
+                         ? options_->retention_check
+                         : std::min(options_->retention_check, first_look);
+  alarm_at(context_->clock->now() + first, [this] { forget_old(); });
   send_answers();
   arm_timer();
 }
