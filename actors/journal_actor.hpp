@@ -49,7 +49,7 @@ class journal_actor final : public coordinator_actor {
   protocol::row_number checkpointed_;
   std::map<std::int64_t, watch_rows> watches_;
   protocol::instant
-      trouble_told_;  ///< when it was last said that the store takes no write; 0: it does
+      trouble_told_;           ///< when it was last said that the store takes no write; 0: it does
   bool commits_fail_ = false;  ///< the newest one did
   bool rest_fails_ = false;    ///< anything else did, and no checkpoint was written since
   // A checkpoint on its way: the shards' parts, written one by one; a failed one is written again.

@@ -170,9 +170,9 @@ using refusals_seen = std::map<struct refusal_key, std::int64_t>;
 /// commit, sends the next one.
 struct lease_work {
   protocol::instant stamp;
-  protocol::instant fired_at;              ///< a deadline's work: when its timer fired; else 0
-  std::vector<protocol::event> events;     ///< none: only what is due
-  std::string attachment;                  ///< submit: the job's body
+  protocol::instant fired_at;           ///< a deadline's work: when its timer fired; else 0
+  std::vector<protocol::event> events;  ///< none: only what is due
+  std::string attachment;               ///< submit: the job's body
   protocol::tenant_id tenant;
   std::shared_ptr<const protocol::policy> policy;
   protocol::policy_id policy_id;

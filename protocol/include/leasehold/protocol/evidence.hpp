@@ -64,8 +64,9 @@ struct stored_row {
   instant at;
   instant ingress_at;  ///< frames and operations: when their message was read; else 0
   instant fired_at;    ///< deadlines: when the timer really fired; else 0
-  /// offer and acquire: the shard's, where above the lease's generation. forget: the generation that
-  /// the shard's must not be below any more; 0 in a row of 0.1.0, where the fold alone says it.
+  /// offer and acquire: the shard's, where above the lease's generation. forget: the generation
+  /// that the shard's must not be below any more; 0 in a row of 0.1.0, where the fold alone says
+  /// it.
   generation floor;
   event input;  ///< its kind is the row's; the rest is default for the coordinator's own rows
   bool has_input = false;
