@@ -26,15 +26,14 @@ void admission::ticket::count_in(std::shared_ptr<std::atomic<std::int64_t>> plac
 }
 
 admission::admission(const net_limits& limits)
-    : connection_cap_(connection_cap(limits.connections, limits.reserved_descriptors)),
+    : connections_wanted_(limits.connections),
+      reserved_descriptors_(limits.reserved_descriptors),
       handshake_cap_(limits.handshakes),
       handshakes_per_address_(limits.handshakes_per_address) {}
 
 admission::outcome admission::admit(const std::string& address, bool loopback) {
   const std::lock_guard lock{mutex_};
-  if (connections_ >= connection_cap_ || handshakes_ >= handshake_cap_) {
-    return {nullptr, refusal::full};
-  }
+  if (has_no_room()) return {nullptr, refusal::full};
   if (!loopback) {
     std::size_t& of_address = by_address_[address];
     if (of_address >= handshakes_per_address_) return {nullptr, refusal::address};
@@ -48,6 +47,16 @@ admission::outcome admission::admit(const std::string& address, bool loopback) {
 std::size_t admission::connections() const {
   const std::lock_guard lock{mutex_};
   return connections_;
+}
+
+bool admission::full() const {
+  const std::lock_guard lock{mutex_};
+  return has_no_room();
+}
+
+bool admission::has_no_room() const {
+  return handshakes_ >= handshake_cap_ ||
+         connections_ >= connection_cap(connections_wanted_, reserved_descriptors_);
 }
 
 void admission::leave_handshake(const std::string& address, bool exempt) {

@@ -51,14 +51,18 @@ class admission : public std::enable_shared_from_this<admission> {
 
   outcome admit(const std::string& address, bool loopback);
   [[nodiscard]] std::size_t connections() const;
+  /// Whether the next one would be refused for want of room.
+  [[nodiscard]] bool full() const;
   /// Waits until there is no connection; false when there is still one at `until`.
   bool wait_until_empty(std::chrono::steady_clock::time_point until);
 
  private:
   void leave_handshake(const std::string& address, bool exempt);
   void leave();
+  [[nodiscard]] bool has_no_room() const;  // with the mutex
 
-  const std::size_t connection_cap_;
+  const std::size_t connections_wanted_;
+  const std::size_t reserved_descriptors_;
   const std::size_t handshake_cap_;
   const std::size_t handshakes_per_address_;
   mutable std::mutex mutex_;
@@ -69,7 +73,7 @@ class admission : public std::enable_shared_from_this<admission> {
 };
 
 /// How many connections fit the process: `wanted`, or less where the limit on open files less the
-/// reserve is lower; at least 1.
+/// reserve is lower; at least 1. The limit may be changed while the process runs.
 std::size_t connection_cap(std::size_t wanted, std::size_t reserved_descriptors);
 
 }  // namespace leasehold::server

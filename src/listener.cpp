@@ -47,6 +47,7 @@ std::unique_ptr<tcp::acceptor> listen_on(asio::io_context& loop, const tcp::endp
   acceptor->set_option(asio::socket_base::reuse_address{true});
   acceptor->bind(at);
   acceptor->listen(asio::socket_base::max_listen_connections);
+  acceptor->non_blocking(true);
   return acceptor;
 }
 
@@ -130,7 +131,7 @@ void listener::accept() {
       [this, &to](const boost::system::error_code& failed, peer_stream::socket_type socket) {
         if (!acceptor_->is_open()) return;
         if (failed) {
-          accept_after_pause();  // no descriptor, no memory: it may pass
+          on_accept_failed(failed);
           return;
         }
         on_accept(to, std::move(socket));
@@ -157,6 +158,29 @@ void listener::on_accept(served& to, peer_stream::socket_type socket) {
     auto stream = std::make_shared<peer_stream>(std::move(socket), host->counters);
     open_http(std::move(stream), std::move(peer), host, std::move(ticket));
   });
+}
+
+/// No descriptor, no memory: it may pass. Who waits is told, where that is possible.
+void listener::on_accept_failed(const boost::system::error_code& why) {
+  const bool out_of_descriptors = why == asio::error::no_descriptors;
+  if (out_of_descriptors) refuse_by_spare();
+  if (out_of_descriptors && spare_.is_held()) {
+    accept();
+  } else {
+    accept_after_pause();
+  }
+}
+
+/// Takes one connection with the descriptor that is kept for this, and turns it away.
+void listener::refuse_by_spare() {
+  spare_.give_up();
+  boost::system::error_code failed;
+  auto socket = acceptor_->accept(threads_.front().loop->io().get_executor(), failed);
+  if (!failed) {
+    counters_->connections_refused.fetch_add(1);
+    refuse(std::move(socket), admission::refusal::full);
+  }
+  spare_.take_again();
 }
 
 void listener::accept_after_pause() {

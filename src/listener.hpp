@@ -17,6 +17,7 @@
 #include "src/admission.hpp"
 #include "src/connections.hpp"
 #include "src/peer_stream.hpp"
+#include "src/spare_descriptor.hpp"
 #include "src/thread_loop.hpp"
 
 namespace leasehold::server {
@@ -58,6 +59,8 @@ class listener {
 
   [[nodiscard]] const net_counters& counters() const noexcept { return *counters_; }
   [[nodiscard]] std::size_t connections() const { return admission_->connections(); }
+  /// Whether who connects now is turned away, for a limit of ours or for want of a descriptor.
+  [[nodiscard]] bool full() const { return admission_->full() || !spare_.is_one_left(); }
   [[nodiscard]] std::vector<std::int64_t> connections_by_thread() const;
 
  private:
@@ -69,6 +72,8 @@ class listener {
 
   void accept();
   void on_accept(served& where, peer_stream::socket_type socket);
+  void on_accept_failed(const boost::system::error_code& why);
+  void refuse_by_spare();
   void accept_after_pause();
   served& least_busy();
   /// Runs `what` on each loop, and returns when it has run.
@@ -79,6 +84,7 @@ class listener {
   std::shared_ptr<admission> admission_;
   std::vector<served> threads_;
   bool open_ = false;
+  spare_descriptor spare_;
   // On the first loop, once open.
   std::unique_ptr<boost::asio::ip::tcp::acceptor> acceptor_;
   std::unique_ptr<boost::asio::steady_timer> pause_;

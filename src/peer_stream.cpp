@@ -1,5 +1,9 @@
 #include "src/peer_stream.hpp"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -12,13 +16,19 @@ namespace {
 constexpr std::size_t enough_bytes = std::size_t{16} * 1024;
 // Each costs a turn of the loop in latency, and only while every one of them brings more.
 constexpr int most_turns = 10;
+// The kernel takes so much that it cannot send yet; without a bound it takes megabytes for each
+// peer that does not read, where no limit of ours counts them.
+constexpr int unsent_bytes = 128 * 1024;
 
 }  // namespace
 
 peer_stream::peer_stream(socket_type socket, std::shared_ptr<net_counters> counters)
     : socket_(std::move(socket)),
       counters_(std::move(counters)),
-      finish_limit_(socket_.get_executor()) {}
+      finish_limit_(socket_.get_executor()) {
+  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes,
+               sizeof unsent_bytes);
+}
 
 void peer_stream::write(std::string_view bytes) {
   if (closed_ || bytes.empty()) return;
@@ -143,10 +153,13 @@ void peer_stream::end_finish() {
 
 void peer_stream::close() {
   if (std::exchange(closed_, true)) return;
+  boost::system::error_code ignored;
+  // What is not sent now never will be: a peer that does not read is cut off, or the kernel would
+  // keep its share of it for minutes.
+  if (queued_bytes() > 0) socket_.set_option(boost::asio::socket_base::linger{true, 0}, ignored);
   waiting_.clear();
   drained_ = nullptr;
   failed_ = nullptr;
-  boost::system::error_code ignored;
   socket_.close(ignored);
   if (finished_) end_finish();
 }

@@ -53,7 +53,8 @@ class peer_stream : public std::enable_shared_from_this<peer_stream> {
   /// under way, whose outcome the reader passes to read_ended.
   void finish(std::chrono::milliseconds limit, bool being_read, std::function<void()> done);
   void read_ended(const boost::system::error_code& failed);
-  /// Closes now. Operations under way end with an error.
+  /// Closes now, by RST when not all of what was queued has gone. Operations under way end with an
+  /// error.
   void close();
 
  private:

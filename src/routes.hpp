@@ -64,6 +64,8 @@ struct api_shared {
   std::function<std::string()> metrics;
   /// Why nobody should send work here now (draining, not_ready, store_unavailable); none: ready.
   std::function<protocol::reason()> unready;
+  /// Whether new connections are turned away.
+  std::function<bool()> full;
 };
 
 /// What the API of one thread works with. `post` and `after` run a function on that thread; `post`

@@ -59,6 +59,10 @@ void serve_health(const call_ptr& c) { answer_text(c, 200, "ok\n", "text/plain; 
 void serve_ready(const call_ptr& c) {
   const reason why = c->api->shared.unready();
   if (why != reason::none) return c->refuse(why);
+  if (c->api->shared.full()) {
+    return c->refuse(reason::not_ready,
+                     "As many connections are open as may be; new ones are turned away.");
+  }
   answer_text(c, 200, "ready\n", "text/plain; charset=utf-8");
 }
 

@@ -63,6 +63,7 @@ void serve(server& what) {
   while (signal != SIGTERM && signal != SIGINT) {
     signal = next_signal(1000);
     if (signal == SIGHUP) what.reload();
+    what.report_refusals();
   }
   const impatience second(what);
   what.drain();

@@ -27,6 +27,7 @@ using protocol::reason;
 using std::chrono::milliseconds;
 
 constexpr milliseconds closing_limit{2'000};
+constexpr std::chrono::seconds refusals_interval{60};
 
 actors::actor_options actor_options_of(const options& chosen) {
   actors::actor_options out;
@@ -110,6 +111,8 @@ struct server::parts {
   std::atomic<bool> draining{false};
   protocol::instant drain_until;
   bool stopped = false;
+  std::int64_t refusals_told = 0;  // of connections
+  std::chrono::steady_clock::time_point refusals_told_at;
 
   std::optional<start_failed> read_access();
   std::optional<start_failed> open_store();
@@ -253,6 +256,7 @@ std::optional<start_failed> server::parts::listen() {
   shared.counters = counters;
   shared.metrics = [this] { return metrics_page({counters}, lines.get(), &ears->counters()); };
   shared.unready = [this] { return why_unready(); };
+  shared.full = [this] { return ears->full(); };
 
   std::vector<listener::thread> threads;
   for (std::size_t i = 0; i < loops.size(); ++i) {
@@ -338,6 +342,18 @@ void server::reload() {
   if (!later.empty()) {
     p.lines->write(log_level::warn, "some changes wait for the next start", {{"keys", later}});
   }
+}
+
+void server::report_refusals() {
+  parts& p = *parts_;
+  const std::int64_t refused = p.ears->counters().connections_refused.load();
+  const auto now = std::chrono::steady_clock::now();
+  if (refused == p.refusals_told || now < p.refusals_told_at + refusals_interval) return;
+  p.lines->write(log_level::warn, "connections were turned away",
+                 {{"count", refused - p.refusals_told},
+                  {"open", static_cast<std::int64_t>(p.ears->connections())}});
+  p.refusals_told = refused;
+  p.refusals_told_at = now;
 }
 
 void server::drain() {

@@ -34,6 +34,10 @@ class server {
   /// over principals, limits, the default policies, origins and the log's level.
   void reload();
 
+  /// Logs that connections were turned away since it was asked last, at most once a minute. Called
+  /// now and then.
+  void report_refusals();
+
   /// No new work: offers end, submits and streams are refused, workers are told to finish.
   void drain();
   /// True once no lease is live, or drain_timeout has passed since drain().

@@ -16,8 +16,11 @@ namespace {
 constexpr std::size_t read_bytes = std::size_t{256} * 1024;
 }
 
-load_socket::load_socket(std::uint16_t port)
+load_socket::load_socket(std::uint16_t port, int receive_buffer)
     : descriptor_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  if (receive_buffer > 0) {
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  }
   const int on = 1;
   ::setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   sockaddr_in to{};

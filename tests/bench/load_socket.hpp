@@ -10,8 +10,9 @@ namespace leasehold::bench {
 
 class load_socket {
  public:
-  /// Connects to a port of this machine; gone() when nobody listens.
-  explicit load_socket(std::uint16_t port);
+  /// Connects to a port of this machine; gone() when nobody listens. `receive_buffer` > 0: of the
+  /// kernel, in bytes.
+  explicit load_socket(std::uint16_t port, int receive_buffer = 0);
   ~load_socket();
   load_socket(load_socket&& other) noexcept;
   load_socket& operator=(load_socket&&) = delete;
@@ -34,6 +35,11 @@ class load_socket {
     return std::string_view(in_).substr(taken_);
   }
   void take(std::size_t bytes) noexcept { taken_ += bytes; }
+  /// Nothing is read any more: frees what reading needs.
+  void forget() noexcept {
+    in_ = {};
+    taken_ = 0;
+  }
 
  private:
   int descriptor_;

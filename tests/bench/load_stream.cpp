@@ -23,7 +23,8 @@ void put_head(std::string& out, unsigned char first, std::size_t size) {
 
 }  // namespace
 
-load_stream::load_stream(std::uint16_t port, const std::string& token) : socket_(port) {
+load_stream::load_stream(std::uint16_t port, const std::string& token, int receive_buffer)
+    : socket_(port, receive_buffer) {
   socket_.put(
       "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
       "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: bGVhc2Vob2xkLWxvYWQtMQ==\r\n"

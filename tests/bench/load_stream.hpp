@@ -13,7 +13,7 @@ namespace leasehold::bench {
 class load_stream {
  public:
   /// Upgrades; blocks until the answer is there. gone() when it is a refusal.
-  load_stream(std::uint16_t port, const std::string& token);
+  load_stream(std::uint16_t port, const std::string& token, int receive_buffer = 0);
 
   [[nodiscard]] load_socket& socket() noexcept { return socket_; }
   void send(std::string_view message);

@@ -1,14 +1,13 @@
-// leasehold_bench renew: what durable renews cost the coordinator, what its leases take of memory,
-// and how soon it is back with them after a kill.
-#include <CLI/CLI.hpp>
+#include "renew_bench.hpp"
+
 #include <algorithm>
 #include <boost/json.hpp>
-#include <chrono>
+#include <ctime>
 #include <iostream>
-#include <sstream>
 #include <vector>
 
 #include "e2e/live_server.hpp"
+#include "figures.hpp"
 #include "load_poll.hpp"
 #include "process_cost.hpp"
 #include "renew_worker.hpp"
@@ -17,19 +16,6 @@
 
 namespace leasehold::bench {
 namespace {
-
-using steady = std::chrono::steady_clock;
-
-struct bench_options {
-  std::int64_t leases = 200'000;
-  std::size_t connections = 64;
-  std::vector<std::size_t> batches{1, 128};
-  std::size_t frames_in_flight = 8;  ///< of a connection with one frame a message
-  double warm_up_s = 5;
-  double seconds = 60;
-  int threads = 1;
-  bool json = false;
-};
 
 /// One row of the table.
 struct renew_figures {
@@ -46,23 +32,11 @@ struct renew_figures {
   std::int64_t batches_stored = 0;
 };
 
-double seconds_since(steady::time_point begin) {
-  return std::chrono::duration<double>(steady::now() - begin).count();
-}
-
 double own_cpu() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
-
-double metric(const std::string& text, const std::string& name) {
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with(name + " ")) return std::stod(line.substr(name.size() + 1));
-  }
-  return 0;
-}
 
 class renew_bench {
  public:
-  explicit renew_bench(const bench_options& how)
+  explicit renew_bench(const renew_options& how)
       : how_(how),
         server_(how.threads, {"--stream-frames-per-second", "0", "--stream-bytes-per-second", "0B",
                               "--limits-leases-per-worker", "10000000",
@@ -146,19 +120,14 @@ class renew_bench {
       out.refused += tally.refused;
       latencies.insert(latencies.end(), tally.latencies_us.begin(), tally.latencies_us.end());
     }
-    std::ranges::sort(latencies);
-    const auto at = [&](double part) {
-      if (latencies.empty()) return 0.0;
-      const auto index = static_cast<std::size_t>(part * static_cast<double>(latencies.size() - 1));
-      return static_cast<double>(latencies[index]) / 1000;
-    };
+    const latency_figures spread(std::move(latencies));
     out.rate = static_cast<double>(accepted) / took;
     out.rate_per_cpu = static_cast<double>(accepted) / server_cpu;
     out.cpu_us = 1e6 / out.rate_per_cpu;
     out.client_share = client_cpu / server_cpu;
-    out.p50_ms = at(0.5);
-    out.p99_ms = at(0.99);
-    out.max_ms = at(1);
+    out.p50_ms = spread.at(0.5);
+    out.p99_ms = spread.at(0.99);
+    out.max_ms = spread.at(1);
     out.behind_s = (metric(text, "leasehold_store_last_row") -
                     metric(text, "leasehold_store_checkpoint_row")) /
                    out.rate;
@@ -193,14 +162,6 @@ class renew_bench {
 
   [[nodiscard]] double per_lease(std::int64_t memory) const {
     return static_cast<double>(memory - empty_) / static_cast<double>(how_.leases);
-  }
-
-  static std::string number(double value, int digits = 0) {
-    std::ostringstream out;
-    out.setf(std::ios::fixed);
-    out.precision(digits);
-    out << value;
-    return out.str();
   }
 
   void print_table() const {
@@ -242,7 +203,7 @@ class renew_bench {
               << '\n';
   }
 
-  bench_options how_;
+  renew_options how_;
   e2e::live_server server_;
   std::vector<renew_worker> workers_;
   std::vector<renew_figures> figures_;
@@ -256,22 +217,7 @@ class renew_bench {
 };
 
 }  // namespace
-}  // namespace leasehold::bench
 
-int main(int argc, char** argv) {
-  leasehold::bench::bench_options how;
-  CLI::App app{"Measures the coordinator on this machine", "leasehold_bench"};
-  auto* renew = app.add_subcommand("renew", "Durable renews: rate, CPU, memory, recovery");
-  renew->add_option("--leases", how.leases, "Live leases")->capture_default_str();
-  renew->add_option("--connections", how.connections, "Sessions")->capture_default_str();
-  renew->add_option("--batch", how.batches, "Frames a message, several times")
-      ->capture_default_str();
-  renew->add_option("--warm-up", how.warm_up_s, "Seconds before it is measured")
-      ->capture_default_str();
-  renew->add_option("--seconds", how.seconds, "Seconds that are measured")->capture_default_str();
-  renew->add_option("--threads", how.threads, "Threads of the coordinator")->capture_default_str();
-  renew->add_flag("--json", how.json, "Print JSON");
-  app.require_subcommand(1);
-  CLI11_PARSE(app, argc, argv);
-  return leasehold::bench::renew_bench(how).run();
-}
+int measure_renews(const renew_options& how) { return renew_bench(how).run(); }
+
+}  // namespace leasehold::bench

@@ -47,6 +47,8 @@ void renew_worker::hear(const protocol::coordinator_frame& frame) {
     held_.push_back({began->standing.lease, began->standing.gen});
   } else if (const auto* welcome = std::get_if<protocol::welcome>(&frame.body)) {
     welcomed(*welcome);
+  } else if (std::holds_alternative<protocol::lease_lost>(frame.body)) {
+    ++lost_;
   }
 }
 
@@ -86,18 +88,25 @@ void renew_worker::accept_offers() {
 }
 
 void renew_worker::send_renews() {
-  while (flying_.size() < messages_) {
-    flying_.push_back({next_frame_, batch_, std::chrono::steady_clock::now()});
-    for (std::size_t i = 0; i < batch_; ++i) {
-      auto& lease = held_[next_held_];
-      next_held_ = (next_held_ + 1) % held_.size();
-      auto& frame = next_frame(event_kind::renew);
-      frame.what.lease.value.assign(lease.lease.value);
-      frame.what.gen = lease.gen;
-      frame.what.seq = {++lease.renews};
-    }
-    say();
+  while (flying_.size() < messages_) send_message();
+}
+
+void renew_worker::renew_one() {
+  batch_ = 1;
+  if (!held_.empty()) send_message();
+}
+
+void renew_worker::send_message() {
+  flying_.push_back({next_frame_, batch_, std::chrono::steady_clock::now()});
+  for (std::size_t i = 0; i < batch_; ++i) {
+    auto& lease = held_[next_held_];
+    next_held_ = (next_held_ + 1) % held_.size();
+    auto& frame = next_frame(event_kind::renew);
+    frame.what.lease.value.assign(lease.lease.value);
+    frame.what.gen = lease.gen;
+    frame.what.seq = {++lease.renews};
   }
+  say();
 }
 
 void renew_worker::say() {

@@ -39,9 +39,13 @@ class renew_worker {
   }
   [[nodiscard]] std::size_t held() const noexcept { return held_.size(); }
   [[nodiscard]] bool answered() const noexcept { return flying_.empty(); }
+  /// Leases that it was told it lost.
+  [[nodiscard]] std::int64_t lost() const noexcept { return lost_; }
 
   /// From now on renews `batch` leases a message with `messages` unanswered; 0: no more.
   void renew(std::size_t batch, std::size_t messages);
+  /// Renews the next lease, whatever is unanswered.
+  void renew_one();
   /// Takes what has come and says what follows.
   void turn();
   renew_tally take_tally() { return std::exchange(tally_, {}); }
@@ -63,6 +67,7 @@ class renew_worker {
   void answered(const protocol::frame_verdict& what);
   void accept_offers();
   void send_renews();
+  void send_message();
   void say();
   protocol::lease_frame& next_frame(protocol::event_kind kind);
   [[nodiscard]] protocol::instant now() const;
@@ -79,6 +84,7 @@ class renew_worker {
   std::string bytes_;
   std::vector<protocol::lease_standing> offered_;
   std::vector<held_lease> held_;
+  std::int64_t lost_ = 0;
   std::size_t next_held_ = 0;
   std::size_t batch_ = 1;
   std::size_t messages_ = 0;

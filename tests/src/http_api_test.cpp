@@ -229,6 +229,10 @@ TEST_F(http_api_test, ReadinessSaysWhyNot) {
     EXPECT_EQ(refusal(rig.ask("GET", "/readyz", "")).second, protocol::word(why));
     EXPECT_EQ(rig.ask("GET", "/healthz", "").status, 200);
   }
+  rig.unready = reason::none;
+  rig.full = true;
+  EXPECT_EQ(refusal(rig.ask("GET", "/readyz", "")), is(503, "not_ready"));
+  EXPECT_EQ(rig.ask("GET", "/healthz", "").status, 200);
   rig.unready = reason::draining;
   EXPECT_EQ(refusal(rig.ask("POST", "/v1/jobs", "client", R"({"queue":"q"})")),
             is(503, "draining"));

@@ -56,6 +56,7 @@ class api_rig {
     s.counters = std::make_shared<actors::counters>();
     s.metrics = [counters = s.counters] { return server::metrics_page({counters}, nullptr); };
     s.unready = [this] { return unready; };
+    s.full = [this] { return full; };
     api->gateway = &gateway;
     api->post = [this](std::function<void()> what) {
       const std::lock_guard lock(mutex_);
@@ -153,6 +154,7 @@ class api_rig {
   std::shared_ptr<server::api_context> api;
   std::unique_ptr<server::http_api> http;
   protocol::reason unready = protocol::reason::none;
+  bool full = false;
   std::vector<std::function<void()>> timers;
 
  private:
