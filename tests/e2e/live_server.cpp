@@ -53,8 +53,12 @@ std::vector<json::object> rows_of(const api_answer& said) {
 
 live_server::live_server(int threads, std::vector<std::string> more,
                          std::vector<std::string> variables,
-                         const std::function<void(const std::filesystem::path&)>& fill)
-    : threads_(threads), more_(std::move(more)), variables_(std::move(variables)) {
+                         const std::function<void(const std::filesystem::path&)>& fill,
+                         std::vector<std::string> launcher)
+    : threads_(threads),
+      more_(std::move(more)),
+      variables_(std::move(variables)),
+      launcher_(std::move(launcher)) {
   make_principals();
   if (fill) fill(data());
   start();
@@ -114,7 +118,11 @@ void live_server::start(const std::vector<std::string>& once) {
   clients_.clear();
   auto words = arguments();
   words.insert(words.end(), once.begin(), once.end());
-  process_ = std::make_unique<program_run>(LEASEHOLDD, words, log_file(), variables_);
+  words.insert(words.begin(), LEASEHOLDD);
+  words.insert(words.begin(), launcher_.begin(), launcher_.end());
+  const auto program = words.front();
+  words.erase(words.begin());
+  process_ = std::make_unique<program_run>(program, words, log_file(), variables_);
   ++starts_;
   if (!has_logged("\"event\":\"listening\"", starts_)) {
     ADD_FAILURE() << "leaseholdd did not start:\n" << log();

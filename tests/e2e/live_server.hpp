@@ -33,11 +33,13 @@ struct api_answer {
 /// and `stranger` and `keeper` (workers and clients) of the tenants `elsewhere` and `t`.
 class live_server {
  public:
-  /// Starts it and waits until it is ready. `more`: further arguments; `variables`: NAME=value.
-  /// `fill`: what is put into the data directory before the first start.
+  /// Starts it and waits until it is ready. `more`: further arguments; `variables`: NAME=value;
+  /// `fill`: what is put into the data directory before the first start; `launcher`: a program and
+  /// its first arguments, which becomes leaseholdd by exec.
   explicit live_server(int threads, std::vector<std::string> more = {},
                        std::vector<std::string> variables = {},
-                       const std::function<void(const std::filesystem::path&)>& fill = {});
+                       const std::function<void(const std::filesystem::path&)>& fill = {},
+                       std::vector<std::string> launcher = {});
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
@@ -104,6 +106,7 @@ class live_server {
   int threads_;
   std::vector<std::string> more_;
   std::vector<std::string> variables_;
+  std::vector<std::string> launcher_;
   std::uint16_t port_ = 0;
   int starts_ = 0;
   std::map<std::string, std::string> tokens_;
