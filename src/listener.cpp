@@ -162,17 +162,22 @@ void listener::on_accept(served& to, peer_stream::socket_type socket) {
 
 /// No descriptor, no memory: it may pass. Who waits is told, where that is possible.
 void listener::on_accept_failed(const boost::system::error_code& why) {
-  const bool out_of_descriptors = why == asio::error::no_descriptors;
-  if (out_of_descriptors) refuse_by_spare();
-  if (out_of_descriptors && spare_.is_held()) {
-    accept();
-  } else {
+  if (why != asio::error::no_descriptors) {
     accept_after_pause();
+    return;
+  }
+  const auto refused = refuse_by_spare();
+  if (!spare_.is_held()) {
+    accept_after_pause();
+  } else if (refused == asio::error::would_block) {
+    accept_when_somebody_waits();
+  } else {
+    accept();
   }
 }
 
 /// Takes one connection with the descriptor that is kept for this, and turns it away.
-void listener::refuse_by_spare() {
+boost::system::error_code listener::refuse_by_spare() {
   spare_.give_up();
   boost::system::error_code failed;
   auto socket = acceptor_->accept(threads_.front().loop->io().get_executor(), failed);
@@ -181,6 +186,15 @@ void listener::refuse_by_spare() {
     refuse(std::move(socket), admission::refusal::full);
   }
   spare_.take_again();
+  return failed;
+}
+
+/// Without a descriptor an accept fails at once, also while there is nobody to be accepted.
+void listener::accept_when_somebody_waits() {
+  acceptor_->async_wait(asio::socket_base::wait_read,
+                        [this](const boost::system::error_code& cancelled) {
+                          if (!cancelled && acceptor_->is_open()) accept();
+                        });
 }
 
 void listener::accept_after_pause() {

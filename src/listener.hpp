@@ -73,7 +73,8 @@ class listener {
   void accept();
   void on_accept(served& where, peer_stream::socket_type socket);
   void on_accept_failed(const boost::system::error_code& why);
-  void refuse_by_spare();
+  boost::system::error_code refuse_by_spare();
+  void accept_when_somebody_waits();
   void accept_after_pause();
   served& least_busy();
   /// Runs `what` on each loop, and returns when it has run.

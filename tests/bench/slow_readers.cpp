@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "e2e/live_server.hpp"
@@ -28,8 +29,9 @@ constexpr double most_growth_bytes = 5e6;
 constexpr double longest_close_s = 15;
 constexpr double worst_ratio = 3;
 
-constexpr double first_look_s = 10;      ///< at the memory
-constexpr std::size_t leases_each = 5;   ///< of a worker that reads
+constexpr double first_look_s = 10;     ///< at the memory
+constexpr std::size_t leases_each = 5;  ///< of a worker that reads
+constexpr int lease_ms = 5000;
 constexpr milliseconds renew_pause{50};  ///< of one worker
 constexpr std::size_t idle_jobs = 100;   ///< offered to those that do not read
 /// A reader asks for 128 answers of about 170 bytes at a time: after some 20 times nobody keeps
@@ -90,7 +92,7 @@ class slow_reader_round {
   void take_leases() {
     const auto jobs = how_.workers * leases_each;
     for (std::size_t i = 0; i < jobs; ++i) {
-      server_.submit("good" + std::to_string(i), {{"lease_duration_ms", 5000}});
+      server_.submit("good" + std::to_string(i), {{"lease_duration_ms", lease_ms}});
     }
     for (std::size_t i = 0; i < idle_jobs; ++i) {
       server_.submit("idle" + std::to_string(i), {{"ack_timeout_ms", 1000}}, "idle");
@@ -132,8 +134,9 @@ class slow_reader_round {
 
   template <class Each>
   worker_figures renew_for(double seconds, Each each) {
-    due_ = steady::now();
+    settle();
     collect();
+    due_ = steady::now();
     const auto begun = steady::now();
     tools::progress_bar bar(readers_.empty() ? "renewing alone" : "renewing beside the readers",
                             static_cast<std::int64_t>(seconds));
@@ -142,13 +145,18 @@ class slow_reader_round {
       each(s);
       bar.show(static_cast<std::int64_t>(s));
     }
-    // What was asked last has as long as a lease lives.
-    for (const auto last = steady::now(); seconds_since(last) < 5;) {
-      if (std::ranges::all_of(workers_, [](const auto& w) { return w.answered(); })) break;
-      turn();
-    }
+    settle();
     bar.finish();
     return collect();
+  }
+
+  /// What was asked last has as long as a lease lives.
+  void settle() {
+    const auto last = steady::now();
+    const auto answered = [](const renew_worker& w) { return w.answered(); };
+    while (!std::ranges::all_of(workers_, answered) && seconds_since(last) < lease_ms / 1000.0) {
+      turn();
+    }
   }
 
   worker_figures collect() {
