@@ -14,7 +14,7 @@ class steady_workers {
  public:
   /// Takes the leases: `count` workers with two each, every one as long as `lease`.
   explicit steady_workers(live_server& server, std::size_t count = 3,
-                          std::chrono::milliseconds lease = std::chrono::milliseconds{4000});
+                          std::chrono::milliseconds lease = std::chrono::milliseconds{10'000});
 
   /// Renews what is due and takes what has come. Called again and again, while all else waits.
   void turn();
