@@ -63,7 +63,7 @@ void serve(server& what) {
   while (signal != SIGTERM && signal != SIGINT) {
     signal = next_signal(1000);
     if (signal == SIGHUP) what.reload();
-    what.report_refusals();
+    what.look_after();
   }
   const impatience second(what);
   what.drain();

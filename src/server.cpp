@@ -1,5 +1,6 @@
 #include "src/server.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
@@ -28,6 +29,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds closing_limit{2'000};
 constexpr std::chrono::seconds refusals_interval{60};
+/// Behind the end of a slow reader; one that comes meanwhile waits for the same.
+constexpr milliseconds trim_pause{1'000};
 
 actors::actor_options actor_options_of(const options& chosen) {
   actors::actor_options out;
@@ -113,6 +116,8 @@ struct server::parts {
   bool stopped = false;
   std::int64_t refusals_told = 0;  // of connections
   std::chrono::steady_clock::time_point refusals_told_at;
+  std::int64_t slow_readers_seen = 0;
+  std::optional<std::chrono::steady_clock::time_point> trim_due;
 
   std::optional<start_failed> read_access();
   std::optional<start_failed> open_store();
@@ -122,6 +127,8 @@ struct server::parts {
   std::shared_ptr<http_api> make_api(std::size_t thread, const api_shared& shared);
   void end_revoked_sockets();
   [[nodiscard]] reason why_unready() const;
+  void report_refusals();
+  void give_back_memory();
   [[noreturn]] void end_at_once(int exit_code) const;
 };
 
@@ -281,6 +288,28 @@ reason server::parts::why_unready() const {
   return counters->store_failing.value() > 0 ? reason::store_unavailable : reason::none;
 }
 
+void server::parts::report_refusals() {
+  const std::int64_t refused = ears->counters().connections_refused.load();
+  const auto now = std::chrono::steady_clock::now();
+  if (refused == refusals_told || now < refusals_told_at + refusals_interval) return;
+  lines->write(log_level::warn, "connections were turned away",
+               {{"count", refused - refusals_told},
+                {"open", static_cast<std::int64_t>(ears->connections())}});
+  refusals_told = refused;
+  refusals_told_at = now;
+}
+
+/// The allocator would keep it for another time, and so many readers at once may never come again.
+void server::parts::give_back_memory() {
+  const std::int64_t slow = ears->counters().slow_readers.load();
+  const auto now = std::chrono::steady_clock::now();
+  if (slow != slow_readers_seen && !trim_due) trim_due = now + closing_limit + trim_pause;
+  slow_readers_seen = slow;
+  if (!trim_due || now < *trim_due) return;
+  trim_due.reset();
+  malloc_trim(0);
+}
+
 void server::parts::end_at_once(int exit_code) const {
   lines->close();
   std::_Exit(exit_code);
@@ -344,16 +373,9 @@ void server::reload() {
   }
 }
 
-void server::report_refusals() {
-  parts& p = *parts_;
-  const std::int64_t refused = p.ears->counters().connections_refused.load();
-  const auto now = std::chrono::steady_clock::now();
-  if (refused == p.refusals_told || now < p.refusals_told_at + refusals_interval) return;
-  p.lines->write(log_level::warn, "connections were turned away",
-                 {{"count", refused - p.refusals_told},
-                  {"open", static_cast<std::int64_t>(p.ears->connections())}});
-  p.refusals_told = refused;
-  p.refusals_told_at = now;
+void server::look_after() {
+  parts_->report_refusals();
+  parts_->give_back_memory();
 }
 
 void server::drain() {

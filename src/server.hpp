@@ -34,9 +34,9 @@ class server {
   /// over principals, limits, the default policies, origins and the log's level.
   void reload();
 
-  /// Logs that connections were turned away since it was asked last, at most once a minute. Called
-  /// now and then.
-  void report_refusals();
+  /// What is done now and then, every second or so: logs that connections were turned away, at most
+  /// once a minute, and gives back the memory that slow readers took.
+  void look_after();
 
   /// No new work: offers end, submits and streams are refused, workers are told to finish.
   void drain();

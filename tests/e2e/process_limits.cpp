@@ -36,7 +36,11 @@ process_room::process_room(const live_server& server)
       memory_(bench::memory_of(server.process())) {}
 
 bool process_room::grew_at_most(std::int64_t bytes) const {
-  return freed_memory_is_kept || bench::memory_of(server_.process()) <= memory_ + bytes;
+  return freed_memory_is_kept || growth() <= bytes;
+}
+
+std::int64_t process_room::growth() const {
+  return bench::memory_of(server_.process()) - memory_;
 }
 
 bool process_room::has_its_descriptors_back() const {

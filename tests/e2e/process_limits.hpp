@@ -19,6 +19,7 @@ class process_room {
 
   /// Memory that it may have grown by, in bytes. True where sanitizers keep what was freed.
   [[nodiscard]] bool grew_at_most(std::int64_t bytes) const;
+  [[nodiscard]] std::int64_t growth() const;
   /// Waits until no more descriptors are open than at first.
   [[nodiscard]] bool has_its_descriptors_back() const;
 
