@@ -18,7 +18,7 @@ constexpr std::size_t enough_bytes = std::size_t{16} * 1024;
 constexpr int most_turns = 10;
 // The kernel takes so much that it cannot send yet; without a bound it takes megabytes for each
 // peer that does not read, where no limit of ours counts them.
-constexpr int unsent_bytes = 128 * 1024;
+constexpr int unsent_bytes = 32 * 1024;
 
 }  // namespace
 

@@ -20,6 +20,8 @@ constexpr std::size_t longest_id = 128;
 /// Of so many frames one asks for a lease of its own; the others name a holder that is somebody
 /// else.
 constexpr std::size_t own_frames = 8;
+constexpr int turn_ms = 1;
+constexpr std::chrono::milliseconds look_pause{100};
 
 std::string encoded(const std::vector<protocol::worker_frame>& frames) {
   protocol::codec codec(protocol::encoding::protobuf);
@@ -76,7 +78,9 @@ std::int64_t mute_reader::read_welcome() {
 }
 
 void mute_reader::ask() {
-  if (!gone() && !socket().waits_to_write()) stream_.send(requests_);
+  if (gone()) return;
+  if (!socket().waits_to_write()) stream_.send(requests_);
+  socket().flush();
 }
 
 void mute_reader::look(time_point now, bool hung_up) {
@@ -85,9 +89,27 @@ void mute_reader::look(time_point now, bool hung_up) {
   ::ioctl(socket().descriptor(), FIONREAD, &unread);
   if (std::exchange(unread_, unread) != unread) stuck_since_ = now;
   if (!hung_up && !gone()) return;
+  ended_ = now;
   took_ = now - stuck_since_;
   socket().close();
 }
+
+namespace {
+
+void look_at(std::vector<mute_reader>& all) {
+  std::vector<pollfd> waits;
+  waits.reserve(all.size());
+  for (auto& each : all) {
+    waits.push_back({each.gone() ? -1 : each.socket().descriptor(), POLLRDHUP, 0});
+  }
+  ::poll(waits.data(), waits.size(), 0);
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].look(now, (waits[i].revents & (POLLHUP | POLLERR | POLLRDHUP)) != 0);
+  }
+}
+
+}  // namespace
 
 void keep_asking(std::vector<mute_reader>& all, std::chrono::milliseconds pause,
                  const std::function<bool()>& enough) {
@@ -95,23 +117,18 @@ void keep_asking(std::vector<mute_reader>& all, std::chrono::milliseconds pause,
   // Each in its turn, so that they do not all ask at one instant.
   const auto share = std::chrono::duration_cast<clock::duration>(pause) / all.size();
   auto due = clock::now();
-  std::vector<pollfd> waits(all.size());
+  auto look_due = due;
   for (std::size_t next = 0; !enough();) {
-    for (const auto now = clock::now(); due <= now; due += share) {
+    const auto now = clock::now();
+    for (; due <= now; due += share) {
       all[next].ask();
       next = (next + 1) % all.size();
     }
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      all[i].socket().flush();
-      waits[i] = {all[i].gone() ? -1 : all[i].socket().descriptor(), POLLRDHUP, 0};
+    if (look_due <= now) {
+      look_at(all);
+      look_due = now + look_pause;
     }
-    ::poll(waits.data(), waits.size(), 0);
-    const auto now = clock::now();
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].took()) continue;
-      all[i].look(now, (waits[i].revents & (POLLHUP | POLLERR | POLLRDHUP)) != 0);
-    }
-    ::poll(nullptr, 0, 10);
+    ::poll(nullptr, 0, turn_ms);
   }
 }
 

@@ -22,7 +22,7 @@ class mute_reader {
     std::string token;
     std::string incarnation;  ///< 32 hexadecimal digits
     std::string queue;
-    std::size_t frames = 128;  ///< of one message, each of which is refused
+    std::size_t frames = 32;  ///< of one message, each of which is refused
   };
 
   explicit mute_reader(const options& how);
@@ -34,6 +34,8 @@ class mute_reader {
   void ask();
   /// Looks at what has come, without taking it; `hung_up`: the other end has closed.
   void look(time_point now, bool hung_up);
+  /// When it was closed; nothing while it is open.
+  [[nodiscard]] std::optional<time_point> ended() const noexcept { return ended_; }
   /// From when nothing more could come to it until it was closed; nothing while it is open.
   [[nodiscard]] std::optional<std::chrono::duration<double>> took() const noexcept { return took_; }
 
@@ -44,6 +46,7 @@ class mute_reader {
   std::string requests_;  ///< one message
   int unread_ = 0;        ///< bytes
   time_point stuck_since_;
+  std::optional<time_point> ended_;
   std::optional<std::chrono::duration<double>> took_;
 };
 

@@ -34,9 +34,10 @@ constexpr std::size_t leases_each = 5;  ///< of a worker that reads
 constexpr int lease_ms = 5000;
 constexpr milliseconds renew_pause{50};  ///< of one worker
 constexpr std::size_t idle_jobs = 100;   ///< offered to those that do not read
-/// A reader asks for 128 answers of about 170 bytes at a time: after some 20 times nobody keeps
-/// more for it.
-constexpr milliseconds ask_pause{400};
+/// A reader asks for 32 answers of about 170 bytes at a time: after some 60 times nobody keeps more
+/// for it.
+constexpr milliseconds ask_pause{320};
+constexpr milliseconds count_pause{500};  ///< between two looks at the coordinator's count
 
 struct worker_figures {
   std::int64_t asked = 0;
@@ -55,7 +56,8 @@ struct round_figures {
   double memory_most = 0;
   std::size_t closed = 0;    ///< readers whose socket has ended
   std::int64_t counted = 0;  ///< by the coordinator
-  double longest_s = 0;      ///< of a reader, from when nothing more fitted until it was closed
+  double closing_s = 0;      ///< the longest, from when one was counted until one more was closed
+  double longest_s = 0;      ///< of a reader, from when nothing more came to it until it was closed
   double cpu_s = 0;          ///< of the coordinator, with the readers
 
   [[nodiscard]] double ratio() const { return beside.p99_ms / alone.p99_ms; }
@@ -77,7 +79,10 @@ class slow_reader_round {
     {
       connect_readers();
       const std::jthread asks([this](const std::stop_token& enough) {
-        keep_asking(readers_, ask_pause, [&] { return enough.stop_requested(); });
+        keep_asking(readers_, ask_pause, [&] {
+          count_readers();
+          return enough.stop_requested();
+        });
       });
       const double cpu = cpu_seconds_of(server_.process());
       out.beside = renew_for(how_.seconds, [&](double s) { weigh(s, out); });
@@ -195,14 +200,33 @@ class slow_reader_round {
     if (s < first_look_s) out.memory_first = now;
   }
 
+  [[nodiscard]] std::int64_t counted() {
+    return static_cast<std::int64_t>(metric(server_.metrics(), "leasehold_slow_readers_total"));
+  }
+
+  /// Keeps from when each may have fallen behind: the look before the one that found it counted.
+  /// Nobody else asks the server meanwhile.
+  void count_readers() {
+    const auto now = steady::now();
+    if (now < counted_at_ + count_pause) return;
+    const auto since = std::exchange(counted_at_, now);
+    fell_behind_.resize(static_cast<std::size_t>(counted()), since);
+  }
+
   void look_at_readers(round_figures& out) {
+    out.counted = counted();
+    std::vector<steady::time_point> ends;
     for (const auto& each : readers_) {
-      if (!each.took()) continue;
-      ++out.closed;
+      if (!each.ended()) continue;
+      ends.push_back(*each.ended());
       out.longest_s = std::max(out.longest_s, each.took()->count());
     }
-    out.counted =
-        static_cast<std::int64_t>(metric(server_.metrics(), "leasehold_slow_readers_total"));
+    out.closed = ends.size();
+    std::ranges::sort(ends);
+    for (std::size_t i = 0; i < std::min(ends.size(), fell_behind_.size()); ++i) {
+      const std::chrono::duration<double> took = ends[i] - fell_behind_[i];
+      out.closing_s = std::max(out.closing_s, took.count());
+    }
   }
 
   slow_reader_options how_;
@@ -213,6 +237,8 @@ class slow_reader_round {
   std::size_t next_worker_ = 0;
   std::int64_t asked_ = 0;
   mutable double next_look_s_ = 0;
+  steady::time_point counted_at_ = steady::now();
+  std::vector<steady::time_point> fell_behind_;  ///< in this order
 };
 
 /// What is wrong with it, a sentence each; the ratio aside, of which the best round counts.
@@ -224,7 +250,7 @@ std::vector<std::string> broken_bounds(const round_figures& round, std::size_t r
   if (round.closed < readers || round.counted != static_cast<std::int64_t>(readers)) {
     out.emplace_back("not every reader was closed with 4002");
   }
-  if (round.longest_s > longest_close_s) {
+  if (round.closing_s > longest_close_s) {
     out.emplace_back("a reader was closed later than 15 s after it fell behind");
   }
   for (const auto& each : {round.alone, round.beside}) {
@@ -236,15 +262,16 @@ std::vector<std::string> broken_bounds(const round_figures& round, std::size_t r
 
 void print_table(const std::vector<round_figures>& rounds) {
   tools::table rows({"round", "renews", "alone p50 ms", "p99", "beside p50 ms", "p99", "max",
-                     "ratio", "MB at 10 s", "at the end", "most", "closed 4002", "longest s",
-                     "CPU s"});
+                     "ratio", "MB at 10 s", "at the end", "most", "closed 4002", "within s",
+                     "full for s", "CPU s"});
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     const auto& r = rounds[i];
     rows.add({std::to_string(i + 1), std::to_string(r.beside.renewed), number(r.alone.p50_ms, 2),
               number(r.alone.p99_ms, 2), number(r.beside.p50_ms, 2), number(r.beside.p99_ms, 2),
               number(r.beside.max_ms, 1), number(r.ratio(), 2), number(r.memory_first / 1e6, 1),
               number(r.memory_last / 1e6, 1), number(r.memory_most / 1e6, 1),
-              std::to_string(r.counted), number(r.longest_s, 1), number(r.cpu_s, 1)});
+              std::to_string(r.counted), number(r.closing_s, 1), number(r.longest_s, 1),
+              number(r.cpu_s, 1)});
   }
   std::cout << rows.text();
 }
@@ -265,7 +292,8 @@ void print_json(const std::vector<round_figures>& rounds) {
                    {"memory_most_bytes", r.memory_most},
                    {"readers_closed", r.closed},
                    {"readers_counted", r.counted},
-                   {"longest_close_s", r.longest_s},
+                   {"longest_close_s", r.closing_s},
+                   {"longest_full_s", r.longest_s},
                    {"server_cpu_s", r.cpu_s}});
   }
   std::cout << boost::json::serialize(boost::json::object{{"rounds", std::move(all)}}) << '\n';

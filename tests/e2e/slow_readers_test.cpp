@@ -43,7 +43,7 @@ TEST_P(slow_readers, AreCutOffWhileTheOthersRenew) {
   }
   const auto by = std::chrono::steady_clock::now() + patience;
   bool bounded = true;
-  bench::keep_asking(readers, std::chrono::milliseconds{50}, [&] {
+  bench::keep_asking(readers, std::chrono::milliseconds{20}, [&] {
     others.turn();
     // A queue of 256 KiB, and what the buffers that it grew through may take beside it.
     bounded = bounded && before.grew_at_most(static_cast<std::int64_t>(count) * mib + 8 * mib);

@@ -18,10 +18,12 @@ class steady_workers {
 
   /// Renews what is due and takes what has come. Called again and again, while all else waits.
   void turn();
-  /// Expects that every renew was answered and accepted, and that no lease was lost.
+  /// Renews once more, and expects that every renew was answered and accepted, and that no lease
+  /// was lost.
   void expect_unharmed();
 
  private:
+  void renew();
   void poll();
 
   std::vector<bench::renew_worker> workers_;
