@@ -41,6 +41,7 @@ class full_disk : public on_threads {
       GetParam(),
       {},
       {},
+      {},
       mounted ? std::vector<std::string>{"/usr/bin/env", "unshare", "-rm", "/bin/sh", "-c",
                                          std::string(on_a_small_disk), room.path().string()}
               : std::vector<std::string>{}};

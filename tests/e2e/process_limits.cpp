@@ -39,9 +39,7 @@ bool process_room::grew_at_most(std::int64_t bytes) const {
   return freed_memory_is_kept || growth() <= bytes;
 }
 
-std::int64_t process_room::growth() const {
-  return bench::memory_of(server_.process()) - memory_;
-}
+std::int64_t process_room::growth() const { return bench::memory_of(server_.process()) - memory_; }
 
 bool process_room::has_its_descriptors_back() const {
   return eventually([this] { return descriptors_of(server_) <= descriptors_; });
