@@ -170,7 +170,12 @@ void journal_actor::checkpoint_round() {
 }
 
 void journal_actor::begin_checkpoint() {
-  if (checkpointing_ || last_row_ == checkpointed_) return;
+  if (checkpointing_) {
+    due_again_ = true;
+    return;
+  }
+  due_again_ = false;
+  if (last_row_ == checkpointed_) return;
   checkpointing_ = true;
   checkpoint_upto_ = last_row_;
   checkpoint_state_ = {{}, context_->grants_from};
@@ -211,12 +216,13 @@ void journal_actor::part_written(const store_result<bool>& result) {
   commits_fail_ = rest_fails_ = false;
   store_is_back();
   if (probed) return;
-  if (!parts_.front().last) tell(*context_, parts_.front().from, collect_more{});
+  if (!parts_.front().last) tell_first(*context_, parts_.front().from, collect_more{});
   parts_.pop_front();
   if (parts_.empty() && shards_left_ == 0) {
     checkpointing_ = false;
     checkpointed_ = checkpoint_upto_;
     context_->counters->checkpoint_row.set(checkpointed_.value);
+    if (due_again_) begin_checkpoint();
     return;
   }
   write_next_part();

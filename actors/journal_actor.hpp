@@ -54,6 +54,7 @@ class journal_actor final : public coordinator_actor {
   bool rest_fails_ = false;    ///< anything else did, and no checkpoint was written since
   // A checkpoint on its way: the shards' parts, written one by one; a failed one is written again.
   bool checkpointing_ = false;
+  bool due_again_ = false;  ///< the next one was to begin while this one is on its way
   bool writing_ = false;
   bool probing_ =
       false;  ///< what is written is no part, it only asks whether the store takes writes

@@ -67,6 +67,10 @@ class shard_actor final : public coordinator_actor {
   void resume_each(resume_leases& message);
   void collect(const collect_checkpoint& message);
   void collect_part();
+  /// Both collect records up to a part's size, and say whether those were the last.
+  bool collect_in_order(std::vector<checkpoint_entry>& out);
+  bool collect_marked(std::vector<checkpoint_entry>& out);
+  static void collect_one(lease_entry& entry, std::vector<checkpoint_entry>& out);
   static protocol::fold::lease_image image_of(const lease_entry& entry);
   void mark_changed(lease_entry& entry);
   /// Null: it is no job.
@@ -158,6 +162,8 @@ class shard_actor final : public coordinator_actor {
     protocol::row_number upto;  ///< 0: no checkpoint is on its way here
     std::vector<std::uint64_t> marks;
     std::size_t next = 0;
+    bool in_order = false;      ///< of their keys; `marks` is empty then
+    protocol::lease_key after;  ///< looked at up to here
   };
   collecting collecting_;
   std::set<std::string> queue_names_;                                 ///< that entries point to

@@ -1,6 +1,5 @@
 #include "src/server.hpp"
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include <boost/asio/steady_timer.hpp>
@@ -29,8 +28,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds closing_limit{2'000};
 constexpr std::chrono::seconds refusals_interval{60};
-/// Behind the end of a slow reader; one that comes meanwhile waits for the same.
-constexpr milliseconds trim_pause{1'000};
 
 actors::actor_options actor_options_of(const options& chosen) {
   actors::actor_options out;
@@ -116,8 +113,6 @@ struct server::parts {
   bool stopped = false;
   std::int64_t refusals_told = 0;  // of connections
   std::chrono::steady_clock::time_point refusals_told_at;
-  std::int64_t slow_readers_seen = 0;
-  std::optional<std::chrono::steady_clock::time_point> trim_due;
 
   std::optional<start_failed> read_access();
   std::optional<start_failed> open_store();
@@ -128,7 +123,6 @@ struct server::parts {
   void end_revoked_sockets();
   [[nodiscard]] reason why_unready() const;
   void report_refusals();
-  void give_back_memory();
   [[noreturn]] void end_at_once(int exit_code) const;
 };
 
@@ -299,17 +293,6 @@ void server::parts::report_refusals() {
   refusals_told_at = now;
 }
 
-/// The allocator would keep it for another time, and so many readers at once may never come again.
-void server::parts::give_back_memory() {
-  const std::int64_t slow = ears->counters().slow_readers.load();
-  const auto now = std::chrono::steady_clock::now();
-  if (slow != slow_readers_seen && !trim_due) trim_due = now + closing_limit + trim_pause;
-  slow_readers_seen = slow;
-  if (!trim_due || now < *trim_due) return;
-  trim_due.reset();
-  malloc_trim(0);
-}
-
 void server::parts::end_at_once(int exit_code) const {
   lines->close();
   std::_Exit(exit_code);
@@ -373,10 +356,7 @@ void server::reload() {
   }
 }
 
-void server::look_after() {
-  parts_->report_refusals();
-  parts_->give_back_memory();
-}
+void server::look_after() { parts_->report_refusals(); }
 
 void server::drain() {
   parts& p = *parts_;

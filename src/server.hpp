@@ -35,7 +35,7 @@ class server {
   void reload();
 
   /// What is done now and then, every second or so: logs that connections were turned away, at most
-  /// once a minute, and gives back the memory that slow readers took.
+  /// once a minute.
   void look_after();
 
   /// No new work: offers end, submits and streams are refused, workers are told to finish.

@@ -20,11 +20,12 @@ using std::chrono::milliseconds;
 /// The most that one transaction takes of what waits.
 constexpr std::size_t transaction_bytes = std::size_t{1024} * 1024;
 /// Records per transaction of a checkpoint: a commit waits for no more than these.
-constexpr std::size_t records_at_once = 256;
+constexpr std::size_t records_at_once = 512;
 /// Batches that one transaction removes from the front of the log.
 constexpr std::int64_t batches_cut_at_once = 64;
-/// After this long a slice goes before the commits that wait, so that it is not starved.
-constexpr milliseconds slice_patience{250};
+/// Commits on one side, slices and cuts on the other: a checkpoint keeps up with a load that never
+/// pauses, and a commit waits for not much more than this.
+constexpr milliseconds most_ahead{5};
 constexpr milliseconds busy_stretch{20};
 constexpr milliseconds lock_pause{1};
 constexpr std::chrono::seconds keep_every{10};
@@ -51,6 +52,7 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
                               "check_value, image) VALUES (?, ?, ?, ?, ?)")),
       delete_record_(db_.prepare("DELETE FROM record WHERE tenant = ? AND lease = ?")),
       wal_limit_pages_(wal_pages),
+      turns_(most_ahead),
       directory_(std::move(directory)),
       published_head_(head) {
   sqlite3_wal_hook(
@@ -90,7 +92,7 @@ void sqlite_writer::commit(actors::batch what, commit_done done) {
 void sqlite_writer::checkpoint(actors::checkpoint_slice slice, slice_done done) {
   {
     const std::lock_guard lock(mutex_);
-    slices_.push_back({std::move(slice), std::move(done), 0, steady::now() + slice_patience});
+    slices_.push_back({std::move(slice), std::move(done), 0});
   }
   work_.notify_one();
 }
@@ -98,7 +100,7 @@ void sqlite_writer::checkpoint(actors::checkpoint_slice slice, slice_done done) 
 void sqlite_writer::cut(row_number upto, cut_done done) {
   {
     const std::lock_guard lock(mutex_);
-    cuts_.push_back({upto, std::move(done), steady::now() + slice_patience});
+    cuts_.push_back({upto, std::move(done)});
   }
   work_.notify_one();
 }
@@ -123,12 +125,17 @@ void sqlite_writer::run() {
   busy_since_ = steady::now();
   std::unique_lock lock(mutex_);
   while (wait_for_work(lock)) {
-    if (!write_one_slice(lock) && !write_one_cut(lock)) {
+    const auto begun = steady::now();
+    if (batches_.empty() || (is_behind() && turns_.behind_goes_first())) {
+      write_behind(lock);
+      turns_.behind_took(steady::now() - begun);
+    } else {
       auto waiting = take_batches();
       lock.unlock();
       commit_all(waiting);
       waiting.clear();  // what the callbacks hold ends without the lock
       lock.lock();
+      turns_.commits_took(steady::now() - begun);
     }
     lock.unlock();
     shorten_wal();
@@ -137,32 +144,25 @@ void sqlite_writer::run() {
   }
 }
 
-bool sqlite_writer::write_one_slice(std::unique_lock<std::mutex>& lock) {
-  if (slices_.empty() || (!batches_.empty() && steady::now() < slices_.front().due)) return false;
-  waiting_slice slice = std::move(slices_.front());
-  slices_.pop_front();
-  lock.unlock();
-  const bool finished = write_slice(slice);
-  lock.lock();
-  if (!finished) {
-    slice.due = steady::now() + slice_patience;
-    slices_.push_front(std::move(slice));
+void sqlite_writer::write_behind(std::unique_lock<std::mutex>& lock) {
+  // In turns, when both wait.
+  cut_was_last_ = !cuts_.empty() && (slices_.empty() || !cut_was_last_);
+  if (cut_was_last_) {
+    write_one(cuts_, lock, [this](const waiting_cut& cut) { return cut_some(cut); });
+  } else if (!slices_.empty()) {
+    write_one(slices_, lock, [this](waiting_slice& slice) { return write_slice(slice); });
   }
-  return true;
 }
 
-bool sqlite_writer::write_one_cut(std::unique_lock<std::mutex>& lock) {
-  if (cuts_.empty() || (!batches_.empty() && steady::now() < cuts_.front().due)) return false;
-  waiting_cut cut = std::move(cuts_.front());
-  cuts_.pop_front();
+template <class Waiting, class Write>
+void sqlite_writer::write_one(std::deque<Waiting>& waiting, std::unique_lock<std::mutex>& lock,
+                              Write write) {
+  Waiting first = std::move(waiting.front());
+  waiting.pop_front();
   lock.unlock();
-  const bool finished = cut_some(cut);
+  const bool finished = write(first);
   lock.lock();
-  if (!finished) {
-    cut.due = steady::now() + slice_patience;
-    cuts_.push_front(std::move(cut));
-  }
-  return true;
+  if (!finished) waiting.push_front(std::move(first));
 }
 
 bool sqlite_writer::cut_some(const waiting_cut& what) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "leasehold/actors/store.hpp"
+#include "src/store/fair_turns.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_connection.hpp"
 
@@ -51,18 +52,19 @@ class sqlite_writer {
     actors::checkpoint_slice what;
     slice_done done;
     std::size_t written = 0;
-    steady::time_point due{};  ///< from then on it goes before commits
   };
 
   struct waiting_cut {
     protocol::row_number upto;
     cut_done done;
-    steady::time_point due{};
   };
 
   void run();
-  bool write_one_slice(std::unique_lock<std::mutex>& lock);
-  bool write_one_cut(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] bool is_behind() const { return !slices_.empty() || !cuts_.empty(); }
+  /// Some of a checkpoint or of a cut.
+  void write_behind(std::unique_lock<std::mutex>& lock);
+  template <class Waiting, class Write>
+  void write_one(std::deque<Waiting>& waiting, std::unique_lock<std::mutex>& lock, Write write);
   bool cut_some(const waiting_cut& what);
   actors::store_result<std::int64_t> delete_batches(protocol::row_number upto, store_facts& facts);
   bool wait_for_work(std::unique_lock<std::mutex>& lock);
@@ -102,6 +104,8 @@ class sqlite_writer {
   int wal_pages_ = 0;
   int next_shortening_ = 0;
   steady::time_point busy_since_{};
+  fair_turns turns_;
+  bool cut_was_last_ = false;  ///< of slices and cuts
   std::filesystem::path directory_;
   steady::time_point kept_at_{};
 

@@ -83,4 +83,10 @@ void tell(const actor_handle& who, Parts&&... parts) {
   caf::anon_send(who, std::forward<Parts>(parts)...);
 }
 
+/// The same, ahead of what waits in the receiver's mailbox.
+template <class... Parts>
+void tell_first(const actor_handle& who, Parts&&... parts) {
+  caf::anon_send<caf::message_priority::high>(who, std::forward<Parts>(parts)...);
+}
+
 }  // namespace leasehold::actors

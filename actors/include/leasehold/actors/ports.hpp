@@ -133,4 +133,17 @@ void tell(const thread_context& from, const place& to, Message message) {
   });
 }
 
+/// The same, ahead of what waits in the receiver's mailbox: for what needs no order and would come
+/// too late behind thousands of frames.
+template <class Message>
+void tell_first(const thread_context& from, const place& to, Message message) {
+  if (to.thread == from.thread) {
+    tell_first(to.who, std::move(message));
+    return;
+  }
+  from.link->post(to.thread, [who = to.who, message = std::move(message)]() mutable {
+    tell_first(who, std::move(message));
+  });
+}
+
 }  // namespace leasehold::actors
