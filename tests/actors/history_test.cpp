@@ -85,6 +85,37 @@ TEST_F(History, ACheckpointBetweenTwoAnswersOfOneCommitHasTheLeasesOfBoth) {
   EXPECT_TRUE(job(*rig_, "b"));
 }
 
+TEST_F(History, ACheckpointHasWhatChangedInTheOrderOfTheKeys) {
+  start({});
+  std::vector<protocol::lease_key> all;
+  for (int i = 0; i < 200; ++i) {
+    const auto id = std::to_string(1000 + i * 77 % 200);
+    submit(*rig_, id);
+    all.push_back({protocol::tenant_id{"t"}, protocol::lease_id{id}});
+  }
+  std::ranges::sort(all);
+  rig_->checkpoint();
+  EXPECT_EQ(store_->take_checkpointed(), all);
+
+  rig_->checkpoint();
+  EXPECT_EQ(store_->take_checkpointed(), std::vector<protocol::lease_key>{});
+}
+
+TEST_F(History, ACheckpointOfFewAmongManyHasThoseAndWhatChangedAgainMeanwhile) {
+  start({});
+  for (int i = 0; i < 200; ++i) submit(*rig_, std::to_string(1000 + i));
+  rig_->checkpoint();
+  store_->take_checkpointed();
+  const protocol::lease_key key{protocol::tenant_id{"t"}, protocol::lease_id{"1003"}};
+  const auto gen = job(*rig_, "1003")->state->gen.value;
+  w_->ack("1003", gen);
+  for (int seq = 1; seq < 4; ++seq) {
+    w_->renew("1003", gen, seq);
+    rig_->checkpoint();
+    EXPECT_EQ(store_->take_checkpointed(), std::vector{key}) << seq;
+  }
+}
+
 TEST_F(History, ASettledJobIsForgottenAfterItsTimeAndNotBefore) {
   start(with(0, hour));
   finish("j");

@@ -37,6 +37,11 @@ class memory_store final : public actors::store {
     const std::lock_guard lock(mutex_);
     failures_[commits_ + n] = what;
   }
+  /// The keys of all records that were checkpointed since it was last asked, in their order.
+  std::vector<protocol::lease_key> take_checkpointed() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(checkpointed_, {});
+  }
   /// Reads of grants wait until answer_reads().
   void hold_reads() {
     const std::lock_guard lock(mutex_);
@@ -196,6 +201,7 @@ class memory_store final : public actors::store {
       const std::lock_guard lock(mutex_);
       for (auto& each : slice.changed) {
         forgotten_.erase(each.key);
+        checkpointed_.push_back(each.key);
         records_[each.key] = std::move(each.image);
       }
       forgotten_.insert(slice.forgotten.begin(), slice.forgotten.end());
@@ -352,6 +358,7 @@ class memory_store final : public actors::store {
   actors::log_head head_;
   std::vector<actors::stored_batch> log_;
   std::map<protocol::lease_key, protocol::fold::lease_image> records_;
+  std::vector<protocol::lease_key> checkpointed_;
   std::map<protocol::policy_id, protocol::policy> policies_;
   std::set<protocol::lease_key> forgotten_;
   protocol::row_number checkpoint_;
