@@ -139,7 +139,7 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
   written.anchor = time.anchor();
   recovery_rows rows(written, {found.head.last_row.value + 1});
   rows.add(protocol::encode_clock_anchored_row(basis, now));
-  lease_images leases = folded.leases();
+  lease_images leases = folded.take_leases();
   if (restored_backup) restore(folded, leases, rows, now);
   for (const auto rule : {protocol::recover_due, protocol::recover_grace, protocol::expire_due}) {
     for (auto& [key, image] : leases) {

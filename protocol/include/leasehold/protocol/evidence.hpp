@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -221,6 +222,10 @@ class fold {
   /// Nothing when the lease is not known.
   [[nodiscard]] const lease_image* find(const lease_key& key) const;
   [[nodiscard]] const std::map<lease_key, lease_image>& leases() const noexcept { return leases_; }
+  /// Gives them away, for who needs the fold no more for its rows.
+  [[nodiscard]] std::map<lease_key, lease_image> take_leases() noexcept {
+    return std::exchange(leases_, {});
+  }
   /// After the last row: a derived row that the rules ask for, or a base row of a lease whose first
   /// rows were cut, that the log does not have.
   [[nodiscard]] std::vector<mismatch> missing_rows() const;
