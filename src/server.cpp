@@ -1,24 +1,8 @@
 #include "src/server.hpp"
 
-#include <unistd.h>
-
-#include <boost/asio/steady_timer.hpp>
 #include <cstdlib>
-#include <future>
-#include <iostream>
-#include <vector>
 
-#include "leasehold/actors/coordinator.hpp"
-#include "src/boot_timer.hpp"
-#include "src/http_api.hpp"
-#include "src/http_api_evidence.hpp"
-#include "src/listener.hpp"
-#include "src/loop_link.hpp"
-#include "src/metrics.hpp"
-#include "src/store/sqlite_store.hpp"
-#include "src/system_clock.hpp"
-#include "src/thread_loop.hpp"
-#include "src/token_file.hpp"
+#include "src/server_parts.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -29,50 +13,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds closing_limit{2'000};
 constexpr std::chrono::seconds refusals_interval{60};
 
-actors::actor_options actor_options_of(const options& chosen) {
-  actors::actor_options out;
-  out.frames_in_flight = chosen.frames_in_flight;
-  out.heartbeat_interval = chosen.heartbeat;
-  out.max_expiry_lag = chosen.max_expiry_lag;
-  out.message_bytes = chosen.message_bytes;
-  out.leases_per_tenant = chosen.leases_per_tenant;
-  out.retention = chosen.retention;
-  out.forget_after = chosen.forget_after;
-  out.payload_bytes = chosen.payload_memory_bytes;
-  for (const auto& [name, queue] : chosen.queues) {
-    if (queue.max_live > 0) out.queue_limits[name] = queue.max_live;
-  }
-  out.node = chosen.node;
-  return out;
-}
-
-/// No principal holds more than the operator lets any.
-principal_set capped(principal_set all, const options& chosen) {
-  for (principal_entry& entry : all.entries) {
-    entry.who.max_leases = std::min(entry.who.max_leases, chosen.leases_per_worker);
-  }
-  return all;
-}
-
-accepted_clock accepted_of(const options& chosen) {
-  if (chosen.accept_clock == "wall") return accepted_clock::wall;
-  if (chosen.accept_clock == "anchor") return accepted_clock::anchor;
-  return accepted_clock::none;
-}
-
-/// The anchor of the newest batch: where the clock goes on from.
-actors::store_result<std::optional<actors::clock_anchor>> newest_anchor(actors::store& from) {
-  auto head = from.head();
-  if (auto* fault = std::get_if<actors::store_error>(&head)) return *fault;
-  const auto last = std::get<actors::log_head>(head).last_row;
-  if (last.value == 0) return std::optional<actors::clock_anchor>{};
-  auto newest = from.batches_from(last, 1);
-  if (auto* fault = std::get_if<actors::store_error>(&newest)) return *fault;
-  const auto& batches = std::get<std::vector<actors::stored_batch>>(newest);
-  if (batches.empty()) return std::optional<actors::clock_anchor>{};
-  return std::optional(batches.front().anchor);
-}
-
 /// What a terminal shows as "leaseholdd: sentence" and a line end.
 std::string_view sentence_of(std::string_view shown) {
   constexpr std::string_view name = "leaseholdd: ";
@@ -81,160 +21,7 @@ std::string_view sentence_of(std::string_view shown) {
   return shown;
 }
 
-/// Runs `what` on a loop and waits for it.
-void run_on(thread_loop& loop, const std::function<void()>& what) {
-  std::promise<void> ran;
-  loop.post([&] {
-    what();
-    ran.set_value();
-  });
-  ran.get_future().get();
-}
-
 }  // namespace
-
-struct server::parts {
-  invocation how;
-  std::shared_ptr<log> lines;
-  std::shared_ptr<live_options> chosen;
-  std::shared_ptr<principal_registry> principals;
-  std::shared_ptr<actors::store> store;
-  std::shared_ptr<system_clock> clock;
-  std::shared_ptr<actors::counters> counters = std::make_shared<actors::counters>();
-  std::shared_ptr<storage::read_pool> reads;
-  std::vector<std::unique_ptr<thread_loop>> loops;
-  std::vector<std::shared_ptr<boot_timer>> timers;
-  std::unique_ptr<actors::coordinator> coordinator;
-  std::vector<std::weak_ptr<api_context>> apis;  // by thread; each lives on its own
-  std::unique_ptr<listener> ears;
-  std::uint16_t port = 0;
-  std::atomic<bool> draining{false};
-  protocol::instant drain_until;
-  bool stopped = false;
-  std::int64_t refusals_told = 0;  // of connections
-  std::chrono::steady_clock::time_point refusals_told_at;
-
-  std::optional<start_failed> read_access();
-  std::optional<start_failed> open_store();
-  void start_loops();
-  std::optional<start_failed> start_coordinator();
-  std::optional<start_failed> listen();
-  std::shared_ptr<http_api> make_api(std::size_t thread, const api_shared& shared);
-  void end_revoked_sockets();
-  [[nodiscard]] reason why_unready() const;
-  void report_refusals();
-  [[noreturn]] void end_at_once(int exit_code) const;
-};
-
-std::optional<start_failed> server::parts::read_access() {
-  const options& o = how.chosen;
-  auto prepared = prepare_directory(o.data_directory(), o.principals_file(), !o.principals.empty());
-  if (auto* fault = std::get_if<token_fault>(&prepared)) {
-    return start_failed{fault->sentence, exit_bad_options};
-  }
-  const auto& first = std::get<first_start>(prepared);
-  if (first.store_is_gone) {
-    lines->write(log_level::warn,
-                 "a new store is made in a directory that was used before: if it had a store, stop "
-                 "here and restore that one",
-                 {{"data", o.data}});
-  }
-  if (first.operator_token) {
-    lines->write(log_level::info, "first start: the operator's token was written",
-                 {{"file", first.operator_token->string()}});
-    if (isatty(STDOUT_FILENO) == 1) {
-      std::cout << "The operator's token is in " << first.operator_token->string()
-                << "; only you can read it." << std::endl;
-    }
-  }
-  auto read = read_principals(o.principals_file());
-  if (auto* fault = std::get_if<principals_fault>(&read)) {
-    return start_failed{fault->sentence, exit_bad_options};
-  }
-  principals =
-      std::make_shared<principal_registry>(capped(std::move(std::get<principal_set>(read)), o));
-  return std::nullopt;
-}
-
-std::optional<start_failed> server::parts::open_store() {
-  auto opened = storage::open_sqlite_store(
-      {.directory = how.chosen.data_directory(),
-       .restored_backup = how.restored_backup,
-       .on_damage = [this](const std::string& sentence) {
-         counters->store_damaged.set(1);
-         lines->write(log_level::error, "the store is damaged", {{"why", sentence}});
-       }});
-  if (auto* fault = std::get_if<actors::store_error>(&opened)) return start_failed{fault->sentence};
-  store = std::move(std::get<std::unique_ptr<actors::store>>(opened));
-  auto anchor = newest_anchor(*store);
-  if (auto* fault = std::get_if<actors::store_error>(&anchor)) return start_failed{fault->sentence};
-  auto started =
-      system_clock::start(machine_clocks(), std::get<std::optional<actors::clock_anchor>>(anchor),
-                          how.chosen.max_downtime, accepted_of(how.chosen));
-  if (auto* refused = std::get_if<clock_refused>(&started)) return start_failed{refused->sentence};
-  clock = std::get<std::shared_ptr<system_clock>>(started);
-  return std::nullopt;
-}
-
-void server::parts::start_loops() {
-  for (std::int64_t i = 0; i < how.chosen.threads; ++i) {
-    auto& loop = loops.emplace_back(std::make_unique<thread_loop>(
-        thread_loop::options{.name = "lh-loop-" + std::to_string(i)}));
-    loop->start();
-    run_on(*loop, [&] { timers.push_back(std::make_shared<boot_timer>(loop->io(), clock)); });
-  }
-}
-
-std::optional<start_failed> server::parts::start_coordinator() {
-  actors::coordinator_options o;
-  o.actors = actor_options_of(how.chosen);
-  o.store = store;
-  o.clock = clock;
-  o.clock_basis = word(clock->basis());
-  o.restored_backup = how.restored_backup;
-  std::vector<thread_loop*> all;
-  for (std::size_t i = 0; i < loops.size(); ++i) {
-    all.push_back(loops[i].get());
-    o.threads.push_back({&loops[i]->system(), timers[i]});
-  }
-  o.link = std::make_shared<loop_link>(std::move(all));
-  o.counters = counters;
-  o.make_id = [] { return "j-" + random_hex(32); };
-  o.on_store_trouble = [this](std::string_view why) {
-    if (why.empty()) {
-      lines->write(log_level::info, "the store takes writes again");
-    } else {
-      lines->write(log_level::error, "the store takes no writes; nothing is granted",
-                   {{"why", why}});
-    }
-  };
-  o.on_fatal = [this](std::string_view why) {
-    lines->write(log_level::error, "cannot go on; the process ends and recovers at its next start",
-                 {{"why", why}});
-    end_at_once(EXIT_FAILURE);
-  };
-  auto started = actors::coordinator::start(std::move(o));
-  if (auto* fault = std::get_if<actors::store_error>(&started))
-    return start_failed{fault->sentence};
-  coordinator = std::move(std::get<std::unique_ptr<actors::coordinator>>(started));
-  return std::nullopt;
-}
-
-std::shared_ptr<http_api> server::parts::make_api(std::size_t thread, const api_shared& shared) {
-  auto api = std::make_shared<api_context>();
-  api->shared = shared;
-  api->gateway = &coordinator->on(thread);
-  thread_loop* loop = loops[thread].get();
-  api->post = [loop](std::function<void()> what) { loop->post(std::move(what)); };
-  api->after = [loop](protocol::duration pause, std::function<void()> what) {
-    auto timer = std::make_shared<boost::asio::steady_timer>(loop->io(), milliseconds{pause.ms});
-    timer->async_wait([timer, what = std::move(what)](const boost::system::error_code& cancelled) {
-      if (!cancelled) what();
-    });
-  };
-  apis.push_back(api);
-  return std::make_shared<http_api>(std::move(api));
-}
 
 void server::parts::end_revoked_sockets() {
   for (std::size_t i = 0; i < apis.size(); ++i) {
@@ -243,40 +30,6 @@ void server::parts::end_revoked_sockets() {
     });
   }
 }
-
-std::optional<start_failed> server::parts::listen() {
-  api_shared shared;
-  shared.chosen = chosen;
-  shared.principals = principals;
-  shared.store = store;
-  shared.reads = reads;
-  shared.rates = std::make_shared<rate_limits>();
-  shared.sessions = std::make_shared<tenant_quota>();
-  shared.evidence = std::make_shared<evidence_reader>(store);
-  shared.lines = lines;
-  shared.counters = counters;
-  shared.metrics = [this] { return metrics_page({counters}, lines.get(), &ears->counters()); };
-  shared.unready = [this] { return why_unready(); };
-  shared.full = [this] { return ears->full(); };
-
-  std::vector<listener::thread> threads;
-  for (std::size_t i = 0; i < loops.size(); ++i) {
-    threads.push_back({loops[i].get(), make_api(i, shared)});
-  }
-  ears = std::make_unique<listener>(std::move(threads), net_limits{});
-  const endpoint where = how.chosen.address();
-  auto opened = ears->open(where.host, where.port);
-  if (auto* failed = std::get_if<listen_failed>(&opened)) return start_failed{failed->sentence};
-  port = std::get<std::uint16_t>(opened);
-  lines->write(log_level::info, "listening",
-               {{"address", where.host},
-                {"port", std::int64_t{port}},
-                {"data", how.chosen.data},
-                {"threads", how.chosen.threads},
-                {"clock", word(clock->basis())}});
-  return std::nullopt;
-}
-
 reason server::parts::why_unready() const {
   if (draining) return reason::draining;
   return counters->store_failing.value() > 0 ? reason::store_unavailable : reason::none;
@@ -300,23 +53,6 @@ void server::parts::end_at_once(int exit_code) const {
 
 server::server(std::unique_ptr<parts> made) : parts_(std::move(made)) {}
 server::~server() { stop(); }
-
-std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how) {
-  auto p = std::make_unique<parts>();
-  p->how = std::move(how);
-  p->lines = std::make_shared<log>(log_level_from_word(p->how.chosen.log_level),
-                                   log_form_from_word(p->how.chosen.log_format));
-  p->chosen = std::make_shared<live_options>(p->how.chosen);
-  auto made = std::unique_ptr<server>(new server(std::move(p)));
-  parts& all = *made->parts_;
-  if (auto failed = all.read_access()) return *failed;
-  if (auto failed = all.open_store()) return *failed;
-  all.reads = std::make_shared<storage::read_pool>();
-  all.start_loops();
-  if (auto failed = all.start_coordinator()) return *failed;
-  if (auto failed = all.listen()) return *failed;
-  return made;
-}
 
 std::uint16_t server::port() const noexcept { return parts_->port; }
 
