@@ -78,8 +78,9 @@ caf::resumable::resume_result lean_actor::run(std::size_t most) {
     let_go(this);
     return done;
   }
-  let_go(this);  // from try_block() on the next turn may have begun on another thread
-  return current_element_ == nullptr && inbox_.try_block() ? awaiting_message : resume_later;
+  const bool idle = current_element_ == nullptr;
+  let_go(this);  // behind try_block() the next turn may have begun on another thread
+  return idle && inbox_.try_block() ? awaiting_message : resume_later;
 }
 
 bool lean_actor::fetch() {

@@ -1,106 +1,48 @@
-// The actor that leases are made of, on a scheduler of its own whose turns the test takes one by
-// one, and on CAF's stock scheduler with four workers.
+// The actor that leases are made of, in turns that the test takes one by one.
 #include "actors/lean_actor.hpp"
 
 #include <gtest/gtest.h>
 
-#include <caf/scoped_actor.hpp>
-#include <condition_variable>
+#include <boost/asio/io_context.hpp>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "src/asio_scheduler.hpp"
+#include "support/lean_probe.hpp"
 
 namespace leasehold::tests {
 
-struct numbered {
-  int from = 0;
-  int number = 0;
-  std::shared_ptr<int> carried{};
+/// Run by an actor of another kind, as itself.
+struct errand {
+  std::function<void(caf::event_based_actor&)> run;
 };
-struct numbered_back {
-  int number = 0;
-};
-struct unknown_to_it {};
-struct fatal_to_it {};
 
 }  // namespace leasehold::tests
 
-LEASEHOLD_MESSAGE(leasehold::tests::numbered)
-LEASEHOLD_MESSAGE(leasehold::tests::numbered_back)
-LEASEHOLD_MESSAGE(leasehold::tests::unknown_to_it)
-LEASEHOLD_MESSAGE(leasehold::tests::fatal_to_it)
+LEASEHOLD_MESSAGE(leasehold::tests::errand)
 
 namespace leasehold::tests {
 namespace {
 
-/// What became of a probe, told under a lock: its last reference may go on any thread.
-class findings {
+/// Writes to a lean actor, and notes what comes back.
+class asker final : public actors::coordinator_actor {
  public:
-  void taken(const numbered& what) {
-    const std::lock_guard lock(mutex_);
-    taken_.push_back(what);
-    changed_.notify_all();
-  }
-  void note(const std::string& event) {
-    const std::lock_guard lock(mutex_);
-    events_.push_back(event);
-    changed_.notify_all();
-  }
-
-  std::vector<int> numbers() {
-    const std::lock_guard lock(mutex_);
-    std::vector<int> out;
-    for (const auto& each : taken_) out.push_back(each.number);
-    return out;
-  }
-  std::vector<std::string> events() {
-    const std::lock_guard lock(mutex_);
-    return events_;
-  }
-  bool wait_for_messages(std::size_t most) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(60), [&] { return taken_.size() >= most; });
-  }
-  bool wait_for_events(std::size_t most) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(60),
-                             [&] { return events_.size() >= most; });
-  }
-  std::vector<numbered> all() {
-    const std::lock_guard lock(mutex_);
-    return taken_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<numbered> taken_;
-  std::vector<std::string> events_;
-};
-
-class probe final : public actors::lean_actor {
- public:
-  probe(caf::actor_config& config, std::shared_ptr<findings> found)
-      : actors::lean_actor(config), found_(std::move(found)) {}
-  ~probe() override { found_->note("destroyed"); }
+  asker(caf::actor_config& config, std::shared_ptr<findings> found)
+      : actors::coordinator_actor(config), found_(std::move(found)) {}
 
  protected:
-  void receive(actors::message_content& what) override {
-    if (auto* const one = actors::sole<numbered>(what)) {
-      answer(numbered_back{one->number});
-      found_->taken(*one);
-      one->number = -1;  // a message that others see, too, is not changed by this
-    } else if (actors::sole<fatal_to_it>(what) != nullptr) {
-      throw std::runtime_error("on purpose");
-    }
+  actors::actor_behavior make_behavior() override {
+    set_down_handler([this](const caf::down_msg& down) {
+      const bool thrown = down.reason == caf::exit_reason::unhandled_exception;
+      found_->note(thrown ? "heard of an exception" : "heard of an end");
+    });
+    return {
+        [this](const errand& what) { what.run(*this); },
+        [this](const numbered_back& back) { found_->note("back " + std::to_string(back.number)); }};
   }
-  void on_exit() override { found_->note("exit"); }
-  void broken(const std::exception_ptr&) override { found_->note("broken"); }
 
  private:
   std::shared_ptr<findings> found_;
@@ -138,7 +80,7 @@ class turns_by_hand final : public caf::execution_unit {
 
 class LeanActor : public testing::Test {
  protected:
-  LeanActor() : unit_(system_) {}
+  LeanActor() : config_(loop_), unit_(system_) {}
 
   template <caf::spawn_options Options = caf::lazy_init>
   actors::actor_handle spawn() {
@@ -153,10 +95,21 @@ class LeanActor : public testing::Test {
     send(to, caf::exit_msg{caf::actor_addr{}, std::move(why)});
   }
 
+  void run_as_asker(std::function<void(caf::event_based_actor&)> what) {
+    caf::actor_config config{&unit_};
+    auto actor = system_.spawn_impl<asker, caf::lazy_init>(config, asked_);
+    send(actor, errand{std::move(what)});
+    unit_.run();
+    asker_ = actor;
+  }
+
+  std::shared_ptr<findings> asked_ = std::make_shared<findings>();
   std::shared_ptr<findings> found_ = std::make_shared<findings>();
-  caf::actor_system_config config_;
+  boost::asio::io_context loop_;
+  server::loop_config config_;  // a system without threads
   caf::actor_system system_{config_};
   turns_by_hand unit_;
+  actors::actor_handle asker_;
 };
 
 using events = std::vector<std::string>;
@@ -321,89 +274,37 @@ TEST_F(LeanActor, CountsAsRunningUntilItsEnd) {
   EXPECT_EQ(system_.registry().running(), before);
 }
 
-TEST(LeanActorOnWorkers, AnswersTheSenderAndRefusesARequest) {
-  const auto found = std::make_shared<findings>();
-  caf::actor_system_config config;
-  caf::actor_system system(config);
-  caf::scoped_actor self(system);
-  const auto it = system.spawn<probe>(found);
-  self->send(it, numbered{0, 7});
-  int answered = 0;
-  self->receive([&](const numbered_back& back) { answered = back.number; });
-  EXPECT_EQ(answered, 7);
+TEST_F(LeanActor, AnswersTheSender) {
+  const auto it = spawn();
+  run_as_asker([&](caf::event_based_actor& self) { self.send(it, numbered{0, 7}); });
+  EXPECT_EQ(found_->numbers(), std::vector{7});
+  EXPECT_EQ(asked_->events(), events{"back 7"});
+}
 
+TEST_F(LeanActor, RefusesARequestAliveAndAfterItsEnd) {
+  const auto it = spawn();
   const auto refused = [&] {
     caf::error said;
-    self->request(it, caf::infinite, numbered{0, 8})
-        .receive([](const numbered_back&) {}, [&](const caf::error& why) { said = why; });
+    run_as_asker([&](caf::event_based_actor& self) {
+      self.request(it, caf::infinite, numbered{0, 8})
+          .then([](const numbered_back&) {}, [&said](const caf::error& why) { said = why; });
+    });
     return said;
   };
   EXPECT_EQ(refused(), caf::sec::unexpected_message);
-  actors::ask_to_exit(it);
-  self->wait_for(it);
+  send_exit(it, caf::exit_reason::user_shutdown);
+  unit_.run();
   EXPECT_EQ(refused(), caf::sec::request_receiver_down);
-  EXPECT_EQ(found->numbers(), std::vector{7});
+  EXPECT_EQ(found_->numbers(), std::vector<int>{});
 }
 
-TEST(LeanActorOnWorkers, AMonitorHearsOfItsEnd) {
-  const auto found = std::make_shared<findings>();
-  caf::actor_system_config config;
-  caf::actor_system system(config);
-  caf::scoped_actor self(system);
-  const auto it = system.spawn<probe>(found);
-  self->monitor(it);
-  actors::tell(it, fatal_to_it{});
-  caf::error heard;
-  self->receive([&](const caf::down_msg& down) { heard = down.reason; });
-  EXPECT_EQ(heard, caf::exit_reason::unhandled_exception);
-}
-
-/// Many threads write to a few actors, which are woken and go to sleep again all the time.
-void every_message_arrives_once(const char* policy) {
-  constexpr int senders = 6;
-  constexpr int receivers = 5;
-  constexpr int each = 2000;
-  std::vector<std::shared_ptr<findings>> found;
-  caf::actor_system_config config;
-  config.set("scheduler.policy", caf::atom_from_string(policy));
-  config.set("scheduler.max-threads", 4U);
-  config.set("scheduler.max-throughput", 3U);
-  {
-    caf::actor_system system(config);
-    std::vector<actors::actor_handle> to;
-    for (int i = 0; i < receivers; ++i) {
-      found.push_back(std::make_shared<findings>());
-      to.push_back(system.spawn<probe, caf::lazy_init>(found.back()));
-    }
-    std::vector<std::thread> threads;
-    for (int from = 0; from < senders; ++from) {
-      threads.emplace_back([&to, from] {
-        for (int number = 0; number < each; ++number) {
-          for (const auto& one : to) actors::tell(one, numbered{from, number});
-        }
-      });
-    }
-    for (auto& thread : threads) thread.join();
-    for (auto& one : to) actors::ask_to_exit(one);
-    to.clear();
-    for (const auto& one : found) ASSERT_TRUE(one->wait_for_events(2));
-  }
-  for (const auto& one : found) {
-    std::vector<int> next(senders, 0);
-    for (const auto& what : one->all()) {
-      ASSERT_EQ(what.number, next[static_cast<std::size_t>(what.from)]++) << "of " << what.from;
-    }
-    EXPECT_EQ(next, std::vector<int>(senders, each));
-    EXPECT_EQ(one->events(), (events{"exit", "destroyed"}));
-  }
-}
-
-TEST(LeanActorOnWorkers, EveryMessageArrivesOnceAndInOrderWhereWorkIsShared) {
-  every_message_arrives_once("sharing");
-}
-
-TEST(LeanActorOnWorkers, EveryMessageArrivesOnceAndInOrderWhereWorkIsStolen) {
-  every_message_arrives_once("stealing");
+TEST_F(LeanActor, AMonitorHearsOfItsEnd) {
+  const auto it = spawn();
+  run_as_asker([&](caf::event_based_actor& self) {
+    self.monitor(it);
+    self.send(it, fatal_to_it{});
+  });
+  EXPECT_EQ(asked_->events(), events{"heard of an exception"});
 }
 
 }  // namespace
