@@ -14,13 +14,13 @@ namespace {
 using events = std::vector<std::string>;
 
 /// Many threads write to a few actors, which are woken and go to sleep again all the time.
-void every_message_arrives_once(const char* policy) {
+void every_message_arrives_once(caf::atom_value policy) {
   constexpr int senders = 6;
   constexpr int receivers = 5;
   constexpr int each = 2000;
   std::vector<std::shared_ptr<findings>> found;
   caf::actor_system_config config;
-  config.set("scheduler.policy", caf::atom_from_string(policy));
+  config.set("scheduler.policy", policy);
   config.set("scheduler.max-threads", 4U);
   config.set("scheduler.max-throughput", 3U);
   {
@@ -54,11 +54,11 @@ void every_message_arrives_once(const char* policy) {
 }
 
 TEST(LeanActorOnWorkers, EveryMessageArrivesOnceAndInOrderWhereWorkIsShared) {
-  every_message_arrives_once("sharing");
+  every_message_arrives_once(caf::atom("sharing"));
 }
 
 TEST(LeanActorOnWorkers, EveryMessageArrivesOnceAndInOrderWhereWorkIsStolen) {
-  every_message_arrives_once("stealing");
+  every_message_arrives_once(caf::atom("stealing"));
 }
 
 }  // namespace
