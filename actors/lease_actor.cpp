@@ -136,22 +136,28 @@ std::shared_ptr<const protocol::record> settle_rows(std::shared_ptr<const protoc
   return settled;
 }
 
-lease_actor::lease_actor(caf::actor_config& config, seed from)
-    : coordinator_actor(config), self_(std::move(from)) {}
-
-actor_behavior lease_actor::make_behavior() {
-  return {[this](lease_work& work) { decide(work); },
-          [this](lease_undo& undone) { self_.state = std::move(undone.before); }};
+lease_actor::lease_actor(caf::actor_config& config, std::shared_ptr<const protocol::record> state)
+    : lean_actor(config), state_(std::move(state)) {
+  // With its control block it fills 256 bytes on x86-64, a size that allocators serve without loss;
+  // one member more takes 64 bytes more of each of hundreds of thousands of leases.
+  static_assert(sizeof(lean_actor) == sizeof(caf::local_actor) + 2 * sizeof(void*));
+  static_assert(sizeof(lease_actor) == sizeof(lean_actor) + sizeof(state_));
 }
 
-void lease_actor::on_exit() { self_.shard.who = nullptr; }
+void lease_actor::receive(message_content& what) {
+  if (auto* const work = sole<lease_work>(what)) {
+    decide(*work);
+  } else if (auto* const undone = sole<lease_undo>(what)) {
+    state_ = std::move(undone->before);
+  }
+}
 
 void lease_actor::decide(lease_work& work) {
   // The next group is the proof that the one before is durable.
-  self_.state = settle_rows(std::move(self_.state), work.group_began);
+  state_ = settle_rows(std::move(state_), work.group_began);
   const auto& policy = *work.policy;
 
-  auto next = std::make_shared<protocol::record>(*self_.state);
+  auto next = std::make_shared<protocol::record>(*state_);
   protocol::row_group rows({work.tenant, next->lease}, work.policy_id, work.last_row,
                            work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
   decision_group out;
@@ -178,10 +184,10 @@ void lease_actor::decide(lease_work& work) {
   out.rows = rows.take_bytes();
   out.policy = work.policy_id;
   if (out.count > 0) {
-    self_.state = next;
+    state_ = next;
     out.after = std::move(next);
   }
-  send(self_.shard.who, lease_decided{self_.entry, std::move(out)});
+  answer(lease_decided{work.entry, std::move(work.events), std::move(out)});
 }
 
 }  // namespace leasehold::actors

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/lean_actor.hpp"
 #include "actors/refusal_budget.hpp"
 #include "leasehold/actors/messages.hpp"
 
@@ -42,9 +43,10 @@ struct decision_group {
   closing closed = closing::none;
 };
 
-/// A lease's answer to lease_work. `entry` is the shard's own mark for the lease.
+/// A lease's answer to lease_work, with the `entry` and the events that it was given.
 struct lease_decided {
   std::uint64_t entry = 0;
+  std::vector<protocol::event> events;
   decision_group group;
 };
 
@@ -53,24 +55,20 @@ struct lease_decided {
 std::shared_ptr<const protocol::record> settle_rows(std::shared_ptr<const protocol::record> after,
                                                     protocol::row_number first);
 
-class lease_actor final : public coordinator_actor {
+/// There is one for every lease that is awake, so its size counts: what only a message needs comes
+/// with the message, and its shard is whoever sent it.
+class lease_actor final : public lean_actor {
  public:
-  struct seed {
-    std::uint64_t entry = 0;
-    place shard;
-    std::shared_ptr<const protocol::record> state;  ///< after the last group, durable or not
-  };
-
-  lease_actor(caf::actor_config& config, seed from);
+  /// `state`: after the last group, durable or not.
+  lease_actor(caf::actor_config& config, std::shared_ptr<const protocol::record> state);
 
  protected:
-  actor_behavior make_behavior() override;
-  void on_exit() override;
+  void receive(message_content& what) override;
 
  private:
   void decide(lease_work& work);
 
-  seed self_;
+  std::shared_ptr<const protocol::record> state_;
 };
 
 }  // namespace leasehold::actors

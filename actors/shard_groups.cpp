@@ -97,10 +97,11 @@ std::shared_ptr<const protocol::policy> shard_actor::policy_of(protocol::policy_
 void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_record stored) {
   auto& lease = entry.awake();
   lease_work work;
+  work.entry = entry.mark;
   work.stored = stored;
   work.stamp = group.stamp;
   work.fired_at = group.fired_at;
-  work.events = group.events;
+  work.events = std::move(group.events);  // they come back with the decision
   work.last_row = lease.last_row;
   work.group_began = lease.group_began;
   work.counted = group.counted;
@@ -121,8 +122,7 @@ void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_
     work.policy = policy_of(lease.policy);
   }
   if (!lease.actor) {
-    lease.actor =
-        spawn<lease_actor, caf::lazy_init>(lease_actor::seed{entry.mark, self_, lease.state});
+    lease.actor = spawn<lease_actor, caf::lazy_init>(lease.state);
   }
   auto& groups = groups_of(lease);
   groups.deciding = std::move(group);
@@ -135,6 +135,7 @@ void shard_actor::decided(lease_decided& message) {
   auto& entry = leases_.at(message.entry);
   auto& lease = entry.awake();
   const auto turn = lease.groups->turn;
+  lease.groups->deciding->events = std::move(message.events);
   if (message.group.count == 0) {
     // A deadline that had moved, or refusals over their budget: nothing is to become durable.
     const auto group = take_deciding(lease);

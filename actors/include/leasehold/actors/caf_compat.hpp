@@ -1,6 +1,7 @@
-// All that the coordinator knows about one particular version of CAF (0.17): its headers, how a
-// plain struct becomes a message, and what every actor of ours has in common. Other files name CAF
-// through the aliases here, so that a later CAF is a change of this file.
+// All that the coordinator knows about one particular version of CAF (0.17), but for
+// actors/lean_actor: its headers, how a plain struct becomes a message, and what actors of ours
+// have in common. Other files name CAF through the aliases here, so that a later CAF is a change of
+// these.
 #pragma once
 
 #include <caf/actor.hpp>
@@ -28,8 +29,8 @@ using actor_handle = caf::actor;
 using actor_system = caf::actor_system;
 using actor_behavior = caf::behavior;
 
-/// What every actor of ours has in common. Handles of other actors are strong references: two
-/// actors that know each other drop them in on_exit.
+/// What every actor of ours but a lease has in common. Handles of other actors are strong
+/// references: two actors that know each other drop them in on_exit.
 ///
 /// A message that no behaviour takes is dropped without an answer. An exception that leaves a
 /// message function ends the actor, after `broken` has been told: no actor goes on with half a

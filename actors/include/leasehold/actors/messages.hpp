@@ -166,9 +166,10 @@ struct load_leases {
 
 using refusals_seen = std::map<struct refusal_key, std::int64_t>;
 
-/// A group to decide at one instant. The lease takes nothing more until the shard, after the
-/// commit, sends the next one.
+/// A group to decide at one instant; its sender is told what became of it. The lease takes nothing
+/// more until the shard, after the commit, sends the next one.
 struct lease_work {
+  std::uint64_t entry = 0;  ///< the shard's own mark for the lease
   protocol::instant stamp;
   protocol::instant fired_at;           ///< a deadline's work: when its timer fired; else 0
   std::vector<protocol::event> events;  ///< none: only what is due
