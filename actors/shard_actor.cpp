@@ -85,9 +85,9 @@ actor_behavior shard_actor::make_behavior() {
 
 void shard_actor::on_exit() {
   context_->timer->disarm();
-  for (auto* entry : leases_.all()) {
-    if (entry->if_awake() == nullptr) continue;
-    auto& lease = entry->awake();
+  for (auto& entry : leases_.all()) {
+    if (entry.if_awake() == nullptr) continue;
+    auto& lease = entry.awake();
     if (lease.actor) ask_to_exit(lease.actor);
     lease.actor = nullptr;
   }
@@ -124,8 +124,9 @@ void shard_actor::mark_changed(lease_entry& entry) {
 void shard_actor::take_frames(shard_frames& message) {
   begin_turn();
   for (auto& lease : message.leases) {
-    if (const auto* known = find(lease.key); known != nullptr && known->queue != nullptr &&
-                                             !message.session->who->may_use_queue(*known->queue)) {
+    auto* const entry = leases_.find(lease.key);
+    if (entry != nullptr && entry->known() && entry->queue != nullptr &&
+        !message.session->who->may_use_queue(*entry->queue)) {
       forbid(message.session, lease);
       continue;
     }
@@ -133,7 +134,7 @@ void shard_actor::take_frames(shard_frames& message) {
     group.stamp = message.ingress;
     group.session = message.session;
     group.events = std::move(lease.frames);
-    enqueue_group(leases_.of(lease.key), std::move(group));
+    enqueue_group(entry != nullptr ? *entry : leases_.of(lease.key), std::move(group));
   }
   send_answers();
 }
@@ -313,14 +314,14 @@ void shard_actor::load_one(loaded_lease& stored) {
     const auto bytes = static_cast<std::int64_t>(spec->payload.size());
     context_->counters->payload_bytes.add(bytes);
     context_->usage->payload_bytes() += bytes;
-    if (const auto by_request = request_of(entry.key, *spec)) {
+    if (const auto by_request = request_of(stored.key, *spec)) {
       tell(*context_, context_->shard_for(*by_request),
-           shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
+           shard_query{[by_request = *by_request, job = stored.key.lease](shard_actor& shard) {
              shard.note_request(by_request, job);
            }});
     }
   }
-  ++leases_of(entry.key.tenant);
+  ++leases_of(entry.tenant());
   context_->counters->leases[static_cast<std::size_t>(lease.state->state)].add();
   follow_holder(entry, *nothing);
   tell_queue(entry, *nothing);
@@ -351,7 +352,7 @@ void shard_actor::collect_part() {
     auto* const entry = leases_.find(collecting_.marks[collecting_.next++]);
     if (entry == nullptr || !entry->known()) continue;
     entry->changed = false;
-    part.changed.push_back({entry->key, image_of(*entry)});
+    part.changed.push_back({entry->key(), image_of(*entry)});
   }
   part.last = collecting_.next == collecting_.marks.size();
   if (part.last) {
@@ -407,9 +408,9 @@ void shard_actor::resume_each(resume_leases& message) {
 void shard_actor::each_job(const protocol::tenant_id& tenant, const std::string& after,
                            const std::function<bool(const lease_entry&)>& take) const {
   const auto& all = leases_.all();
-  for (auto it = all.upper_bound(protocol::lease_key{tenant, protocol::lease_id{after}});
-       it != all.end() && (*it)->key.tenant == tenant; ++it) {
-    if ((*it)->queue != nullptr && (*it)->known() && !take(**it)) return;
+  for (auto it = leases_.after({tenant, protocol::lease_id{after}});
+       it != all.end() && it->tenant() == tenant; ++it) {
+    if (it->queue != nullptr && it->known() && !take(*it)) return;
   }
 }
 
@@ -430,7 +431,7 @@ std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenan
 
 job_view shard_actor::view_of(const lease_entry& entry) const {
   const auto facts = entry.facts();
-  return {entry.key.tenant, facts.state, spec_of(facts), facts.policy, facts.last_row};
+  return {entry.tenant(), facts.state, spec_of(facts), facts.policy, facts.last_row};
 }
 
 void shard_actor::await_settled(const protocol::lease_key& key, protocol::instant until,
