@@ -9,26 +9,37 @@ namespace leasehold::actors {
 
 namespace {
 
+// The lease's id stands in front of the packed bytes, and a job has the same id nearly always.
+enum class packed_job : std::uint8_t { as_lease, its_own };
+
 std::string pack(lease_facts& facts) {
-  std::string bytes;
-  protocol::put_signed(bytes, facts.submitted_row.value);
   protocol::fold::lease_image image;
   image.state = *facts.state;
+  auto& r = image.state;
+  const bool same = r.job.value == r.lease.value;
+  r.lease = {};
+  if (same) r.job = {};
   image.policy = facts.policy;
   image.last_row = facts.last_row;
   image.body = std::move(facts.body);
   image.counts = std::move(facts.counts);
+  std::string bytes;
+  protocol::put_byte(bytes,
+                     static_cast<std::uint8_t>(same ? packed_job::as_lease : packed_job::its_own));
+  protocol::put_signed(bytes, facts.submitted_row.value);
   bytes += protocol::encode_image(image);
-  bytes.shrink_to_fit();
   return bytes;
 }
 
 /// The bytes are our own, so they are whole.
-lease_facts unpack(std::string_view bytes) {
-  protocol::packed_reader in(bytes);
+lease_facts unpack(const named_bytes& packed) {
+  protocol::packed_reader in(packed.bytes());
   lease_facts facts;
+  const auto job = in.get_enum(packed_job::its_own);
   facts.submitted_row.value = in.get_signed();
   auto image = protocol::decode_image(in.get_bytes(in.left()));
+  image->state.lease = protocol::lease_id{packed.name()};
+  if (job == packed_job::as_lease) image->state.job = protocol::job_id{packed.name()};
   facts.state = std::make_shared<const protocol::record>(std::move(image->state));
   facts.policy = image->policy;
   facts.last_row = image->last_row;
@@ -39,23 +50,31 @@ lease_facts unpack(std::string_view bytes) {
 
 }  // namespace
 
+lease_entry::lease_entry(std::uint64_t its_mark, const protocol::tenant_id& tenant,
+                         const protocol::lease_id& lease)
+    : mark(its_mark),
+      store_shard(static_cast<std::uint8_t>(protocol::shard_of({tenant, lease}))),
+      tenant_(&tenant),
+      packed_(lease.value) {}
+
 awake_lease& lease_entry::awake() {
   if (awake_) return *awake_;
-  awake_ = std::make_unique<awake_lease>();
-  if (packed_.empty()) {
+  auto woken = std::make_unique<awake_lease>();
+  if (packed_.bytes().empty()) {
     auto nothing = std::make_shared<protocol::record>();
-    nothing->lease = key.lease;
-    awake_->state = std::move(nothing);
+    nothing->lease = protocol::lease_id{lease()};
+    woken->state = std::move(nothing);
   } else {
-    static_cast<lease_facts&>(*awake_) = unpack(packed_);
-    packed_ = {};
+    static_cast<lease_facts&>(*woken) = unpack(packed_);
+    packed_.set_bytes({});
   }
+  awake_ = std::move(woken);
   return *awake_;
 }
 
 void lease_entry::rest() {
   if (!awake_) return;
-  packed_ = pack(*awake_);
+  packed_.set_bytes(pack(*awake_));
   awake_.reset();
 }
 

@@ -2,12 +2,15 @@
 // rest as one piece of bytes.
 #pragma once
 
+#include <boost/intrusive/set_hook.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "actors/named_bytes.hpp"
 #include "leasehold/actors/messages.hpp"
 
 namespace leasehold::actors {
@@ -53,23 +56,35 @@ struct awake_lease : lease_facts {
   std::unique_ptr<lease_groups> groups;  ///< null: nothing waits and nothing is being decided
 };
 
-class lease_entry {
+/// Where the table keeps an entry in the order of the keys.
+using ordered_hook =
+    boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::normal_link>,
+                                    boost::intrusive::optimize_size<true>>;
+
+// There are as many of them as leases are known, so what each of them takes is counted in bytes.
+class lease_entry : public ordered_hook {
  public:
-  lease_entry(std::uint64_t its_mark, protocol::lease_key its_key)
-      : mark(its_mark), key(std::move(its_key)) {}
+  /// `tenant` stays where it is for as long as the entry is there.
+  lease_entry(std::uint64_t its_mark, const protocol::tenant_id& tenant,
+              const protocol::lease_id& lease);
 
   const std::uint64_t mark;
-  const protocol::lease_key key;
 
   // What sweeps, frames and checkpoints look at without waking it.
   const std::string* queue = nullptr;  ///< a job's; its shard has the name
   protocol::instant last_at;           ///< `at` of the newest row
   protocol::row_number base_row;       ///< where its history begins in the log
   protocol::instant indexed_at;        ///< where the deadline index has it; 0: nowhere
+  const std::uint8_t store_shard;      ///< what shard_of says of its key
   bool changed = false;                ///< since the last checkpoint
 
+  [[nodiscard]] const protocol::tenant_id& tenant() const noexcept { return *tenant_; }
+  /// As long as nothing wakes it or puts it to rest.
+  [[nodiscard]] std::string_view lease() const noexcept { return packed_.name(); }
+  [[nodiscard]] protocol::lease_key key() const { return {*tenant_, protocol::lease_id{lease()}}; }
+
   [[nodiscard]] bool known() const noexcept {
-    return awake_ ? awake_->state->known() : !packed_.empty();
+    return awake_ ? awake_->state->known() : !packed_.bytes().empty();
   }
   /// Wakes it.
   awake_lease& awake();
@@ -83,8 +98,9 @@ class lease_entry {
   [[nodiscard]] lease_facts facts() const;
 
  private:
+  const protocol::tenant_id* tenant_;
   std::unique_ptr<awake_lease> awake_;  ///< null: at rest
-  std::string packed_;                  ///< at rest: what lease_facts says
+  named_bytes packed_;                  ///< its id, and at rest what lease_facts says
 };
 
 /// The groups of an awake lease, made at the first.

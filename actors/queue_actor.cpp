@@ -1,6 +1,6 @@
 #include "actors/queue_actor.hpp"
 
-#include <string_view>
+#include <memory>
 #include <utility>
 
 namespace leasehold::actors {
@@ -12,6 +12,8 @@ queue_actor::queue_actor(caf::actor_config& config, context_ptr context, options
       options_(std::move(options)),
       shard_(std::move(shard)),
       key_(std::move(key)) {}
+
+queue_actor::~queue_actor() { jobs_.clear_and_dispose(std::default_delete<job>{}); }
 
 actor_behavior queue_actor::make_behavior() {
   return {[this](queue_event& what) {
@@ -27,34 +29,33 @@ void queue_actor::on_exit() {
 }
 
 void queue_actor::on(job_ready& message) {
-  const auto [j, fresh] = find_or_make(message.key.lease);
+  auto [j, fresh] = find_or_make(message.key.lease.value);
   // The shard's answer to an offer that is still on its way settles its reservation.
-  const bool offering = !fresh && j->second.place == place_of_job::offering;
+  const bool offering = !fresh && j.place == place_of_job::offering;
   if (!fresh && !offering) unplace(j);
-  set_terms(j->second, message);
+  set_terms(j, message);
   if (!offering) place_job(j);
 }
 
 void queue_actor::on(job_held& message) {
-  const auto [j, fresh] = find_or_make(message.key.lease);
-  auto& held = j->second;
+  auto [held, fresh] = find_or_make(message.key.lease.value);
   if (!fresh) {
     if (held.place == place_of_job::offering) offering_over(held);
-    unplace(j);
+    unplace(held);
   }
   leave_group(held);
   held.place = place_of_job::held;
-  held.held_by = holders_.try_emplace(message.holder).first;
+  held.held_by = &*holders_.try_emplace(message.holder).first;
   ++held.held_by->second;
   ++taken_;
 }
 
 void queue_actor::on(job_closed& message) {
-  if (const auto j = find(message.key.lease); j != jobs_.end()) {
-    free_slot(j);
-    if (j->second.place == place_of_job::held) {
-      unplace(j);
-      erase(j);  // job_ready follows when it may be offered again
+  if (auto* const j = find(message.key.lease.value); j != nullptr) {
+    free_slot(*j);
+    if (j->place == place_of_job::held) {
+      unplace(*j);
+      erase(*j);  // job_ready follows when it may be offered again
     }
   }
   for (auto& [epoch, s] : sessions_) {
@@ -63,23 +64,23 @@ void queue_actor::on(job_closed& message) {
 }
 
 void queue_actor::on(job_gone& message) {
-  const auto j = find(message.key.lease);
-  if (j == jobs_.end() || j->second.place == place_of_job::offering) return;
-  unplace(j);
-  erase(j);
+  auto* const j = find(message.key.lease.value);
+  if (j == nullptr || j->place == place_of_job::offering) return;
+  unplace(*j);
+  erase(*j);
 }
 
 void queue_actor::on(job_not_offered& message) {
-  const auto j = find(message.key.lease);
-  if (j == jobs_.end() || j->second.place != place_of_job::offering) return;
-  auto& refused = j->second;
+  auto* const j = find(message.key.lease.value);
+  if (j == nullptr || j->place != place_of_job::offering) return;
+  auto& refused = *j;
   if (refused.slot == no_slot) {
     refused.of->strays.erase(message.key.lease.value);
   } else {
-    free_slot(j);
+    free_slot(refused);
   }
   offering_over(refused);
-  unplace(j);
+  unplace(refused);
   const bool may_pass = message.reason == protocol::reason::retry_not_due ||
                         message.reason == protocol::reason::store_unavailable ||
                         message.reason == protocol::reason::rate_limited;
@@ -88,9 +89,9 @@ void queue_actor::on(job_not_offered& message) {
       refused.due = message.again_at;
       refused.due_by_not_before = false;
     }
-    place_job(j);
+    place_job(refused);
   } else {
-    erase(j);  // its shard says job_ready when that changes
+    erase(refused);  // its shard says job_ready when that changes
   }
 }
 
@@ -115,11 +116,11 @@ void queue_actor::on(session_credit& message) {
   };
   for (auto slot = s.uses.size(); slot-- > 0;) {
     // The last one takes the place of the one that leaves: it has been looked at.
-    if (!unseen(s.uses[slot]->second)) free_slot(s.uses[slot]);
+    if (!unseen(*s.uses[slot])) free_slot(*s.uses[slot]);
   }
   std::erase_if(s.strays, [&](const std::string& lease) {
-    const auto j = jobs_.find(std::string_view(lease));
-    return j == jobs_.end() || !unseen(j->second);
+    const auto* const j = find(lease);
+    return j == nullptr || !unseen(*j);
   });
   for (const auto& lease : message.held) use(s, lease);
 }
@@ -139,9 +140,9 @@ void queue_actor::forget_if_done(session_id epoch) {
   const auto it = sessions_.find(epoch);
   if (it == sessions_.end() || !it->second.gone || it->second.offering > 0) return;
   tell(*context_, it->second.ref->where, session_forgotten{});
-  for (const auto& j : it->second.uses) {
-    j->second.of = nullptr;
-    j->second.slot = no_slot;
+  for (auto* const j : it->second.uses) {
+    j->of = nullptr;
+    j->slot = no_slot;
   }
   sessions_.erase(it);
 }
@@ -149,8 +150,8 @@ void queue_actor::forget_if_done(session_id epoch) {
 void queue_actor::on(queue_wake&) {
   woken_at_ = {};
   const auto now = context_->clock->now();
-  while (!waiting_.empty() && due((*waiting_.begin())->second) <= now) {
-    const auto j = *waiting_.begin();
+  while (!waiting_.empty() && due(*waiting_.begin()) <= now) {
+    auto& j = *waiting_.begin();
     unplace(j);
     place_job(j);
   }
@@ -162,7 +163,7 @@ void queue_actor::on(queue_query& message) { message.ask(*this); }
 
 void queue_actor::wake_at_earliest() {
   if (waiting_.empty()) return;
-  const auto at = due((*waiting_.begin())->second);
+  const auto at = due(*waiting_.begin());
   if (woken_at_ && woken_at_ <= at) return;
   woken_at_ = at;
   tell(shard_.who, wake_queue{key_, at});

@@ -1,6 +1,5 @@
 // Which job of a queue is offered next and to which session, and what a reader is told about it.
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "actors/queue_actor.hpp"
@@ -47,18 +46,18 @@ void queue_actor::match() {
   const auto most = limit();
   while (!ready_.empty() && offering_ < most_offering && (most == 0 || taken_ < most)) {
     // The best job of each set of labels that some free session has.
-    std::optional<job_ref> best;
+    job* best = nullptr;
     session* to = nullptr;
-    for (const auto* group : ready_) {
-      const auto candidate = *group->ready.begin();
-      if (best && by_rank()(*best, candidate)) continue;
+    for (auto* group : ready_) {
+      auto& candidate = *group->ready.begin();
+      if (best != nullptr && by_rank()(*best, candidate)) continue;
       if (auto* s = free_session(*group->wanted)) {
-        best = candidate;
+        best = &candidate;
         to = s;
       }
     }
     if (to == nullptr) return;
-    const auto not_after = (*best)->second.not_after;
+    const auto not_after = best->not_after;
     if (not_after && not_after <= context_->clock->now()) {
       cancel_late(*best);
     } else {
@@ -67,18 +66,18 @@ void queue_actor::match() {
   }
 }
 
-shard_operation queue_actor::operation_on(job_ref j) const {
+shard_operation queue_actor::operation_on(const job& j) const {
   shard_operation operation;
-  operation.key = {key_.tenant, protocol::lease_id{j->first.view()}};
+  operation.key = {key_.tenant, protocol::lease_id{j.id.view()}};
   operation.ingress = context_->clock->now();
   operation.what.lease = operation.key.lease;
   return operation;
 }
 
-void queue_actor::offer(job_ref j, session& to) {
+void queue_actor::offer(job& j, session& to) {
   unplace(j);
   use(to, j);
-  j->second.place = place_of_job::offering;
+  j.place = place_of_job::offering;
   ++taken_;
   ++offering_;
   ++to.offering;
@@ -87,13 +86,13 @@ void queue_actor::offer(job_ref j, session& to) {
   auto operation = operation_on(j);
   operation.session = to.ref;
   operation.what.kind = protocol::event_kind::offer;
-  operation.what.job = protocol::job_id{j->first.view()};
+  operation.what.job = protocol::job_id{j.id.view()};
   operation.what.from = to.ref->holder;
   const auto& shard = context_->shard_for(operation.key);
   tell(*context_, shard, std::move(operation));
 }
 
-void queue_actor::cancel_late(job_ref j) {
+void queue_actor::cancel_late(job& j) {
   auto operation = operation_on(j);
   operation.what.kind = protocol::event_kind::cancel;
   unplace(j);
@@ -108,7 +107,7 @@ queue_view queue_actor::view() const {
   v.queue = key_.queue;
   v.limit = limit();
   v.waiting = static_cast<std::int64_t>(waiting_.size());
-  for (const auto& [key, j] : jobs_) {
+  for (const auto& j : jobs_) {
     if (j.place == place_of_job::offering) ++v.offered;
     if (j.place == place_of_job::held) ++v.held;
     if (j.place != place_of_job::ready) continue;
@@ -132,9 +131,9 @@ std::vector<queue_actor::session_use> queue_actor::sessions() const {
 }
 
 std::pair<std::string, std::string> queue_actor::why(const protocol::lease_key& wanted) const {
-  const auto it = jobs_.find(std::string_view(wanted.lease.value));
-  if (it == jobs_.end()) return {"behind", "The queue is about to learn of the job."};
-  const auto& j = it->second;
+  const auto* const known = find(wanted.lease.value);
+  if (known == nullptr) return {"behind", "The queue is about to learn of the job."};
+  const auto& j = *known;
   if (j.place == place_of_job::offering) return {"offering", "The job is being offered now."};
   if (j.place == place_of_job::held)
     return {"held", "A worker has been offered the job or works on it."};

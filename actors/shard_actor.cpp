@@ -89,9 +89,9 @@ actor_behavior shard_actor::make_behavior() {
 
 void shard_actor::on_exit() {
   context_->timer->disarm();
-  for (auto* entry : leases_.all()) {
-    if (entry->if_awake() == nullptr) continue;
-    auto& lease = entry->awake();
+  for (auto& entry : leases_.all()) {
+    if (entry.if_awake() == nullptr) continue;
+    auto& lease = entry.awake();
     if (lease.actor) ask_to_exit(lease.actor);
     lease.actor = nullptr;
   }
@@ -128,8 +128,9 @@ void shard_actor::mark_changed(lease_entry& entry) {
 void shard_actor::take_frames(shard_frames& message) {
   begin_turn();
   for (auto& lease : message.leases) {
-    if (const auto* known = find(lease.key); known != nullptr && known->queue != nullptr &&
-                                             !message.session->who->may_use_queue(*known->queue)) {
+    auto* const entry = leases_.find(lease.key);
+    if (entry != nullptr && entry->known() && entry->queue != nullptr &&
+        !message.session->who->may_use_queue(*entry->queue)) {
       forbid(message.session, lease);
       continue;
     }
@@ -137,7 +138,7 @@ void shard_actor::take_frames(shard_frames& message) {
     group.stamp = message.ingress;
     group.session = message.session;
     group.events = std::move(lease.frames);
-    enqueue_group(leases_.of(lease.key), std::move(group));
+    enqueue_group(entry != nullptr ? *entry : leases_.of(lease.key), std::move(group));
   }
   send_answers();
 }
@@ -317,14 +318,14 @@ void shard_actor::load_one(loaded_lease& stored) {
     const auto bytes = static_cast<std::int64_t>(spec->payload.size());
     context_->counters->payload_bytes.add(bytes);
     context_->usage->payload_bytes() += bytes;
-    if (const auto by_request = request_of(entry.key, *spec)) {
+    if (const auto by_request = request_of(stored.key, *spec)) {
       tell(*context_, context_->shard_for(*by_request),
-           shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
+           shard_query{[by_request = *by_request, job = stored.key.lease](shard_actor& shard) {
              shard.note_request(by_request, job);
            }});
     }
   }
-  ++leases_of(entry.key.tenant);
+  ++leases_of(entry.tenant());
   context_->counters->leases[static_cast<std::size_t>(lease.state->state)].add();
   follow_holder(entry, *nothing);
   tell_queue(entry, *nothing);
@@ -343,7 +344,7 @@ void shard_actor::collect(const collect_checkpoint& message) {
   // A store writes records that follow one another by their keys several times faster. To go over
   // all leases in that order costs less than it saves unless very few have changed.
   constexpr std::size_t leases_a_record = 64;
-  if (collecting_.marks.size() * leases_a_record >= leases_.all().size()) {
+  if (collecting_.marks.size() * leases_a_record >= leases_.size()) {
     collecting_.in_order = true;
     collecting_.marks = {};
   }
@@ -374,16 +375,16 @@ void shard_actor::collect_part() {
 }
 
 bool shard_actor::collect_in_order(std::vector<checkpoint_entry>& out) {
-  const auto& all = leases_.all();
-  auto next = all.upper_bound(collecting_.after);
+  auto& all = leases_.all();
+  auto next = leases_.after(collecting_.after);
   const lease_entry* last = nullptr;
   for (std::size_t looked = 0;
        next != all.end() && looked < looked_at_once && out.size() < most_records;
        ++looked, ++next) {
-    last = *next;
-    collect_one(**next, out);
+    last = &*next;
+    collect_one(*next, out);
   }
-  if (last != nullptr) collecting_.after = last->key;
+  if (last != nullptr) collecting_.after = last->key();
   return next == all.end();
 }
 
@@ -400,7 +401,7 @@ bool shard_actor::collect_marked(std::vector<checkpoint_entry>& out) {
 void shard_actor::collect_one(lease_entry& entry, std::vector<checkpoint_entry>& out) {
   if (!entry.changed || !entry.known()) return;
   entry.changed = false;
-  out.push_back({entry.key, image_of(entry)});
+  out.push_back({entry.key(), image_of(entry)});
 }
 
 namespace {
@@ -441,9 +442,9 @@ void shard_actor::resume_each(resume_leases& message) {
 void shard_actor::each_job(const protocol::tenant_id& tenant, const std::string& after,
                            const std::function<bool(const lease_entry&)>& take) const {
   const auto& all = leases_.all();
-  for (auto it = all.upper_bound(protocol::lease_key{tenant, protocol::lease_id{after}});
-       it != all.end() && (*it)->key.tenant == tenant; ++it) {
-    if ((*it)->queue != nullptr && (*it)->known() && !take(**it)) return;
+  for (auto it = leases_.after({tenant, protocol::lease_id{after}});
+       it != all.end() && it->tenant() == tenant; ++it) {
+    if (it->queue != nullptr && it->known() && !take(*it)) return;
   }
 }
 
@@ -464,7 +465,7 @@ std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenan
 
 job_view shard_actor::view_of(const lease_entry& entry) const {
   const auto facts = entry.facts();
-  return {entry.key.tenant, facts.state, spec_of(facts), facts.policy, facts.last_row};
+  return {entry.tenant(), facts.state, spec_of(facts), facts.policy, facts.last_row};
 }
 
 void shard_actor::await_settled(const protocol::lease_key& key, protocol::instant until,

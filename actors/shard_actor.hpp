@@ -123,7 +123,7 @@ class shard_actor final : public coordinator_actor {
   void tell_queue(lease_entry& entry, const protocol::record& before);
   void follow_holder(lease_entry& entry, const protocol::record& before);
   void queue_for(const lease_entry& entry, queue_event what);
-  void push(const protocol::lease_key& key, const protocol::holder& to,
+  void push(const protocol::tenant_id& tenant, const protocol::holder& to,
             protocol::coordinator_frame frame);
   void answer_to(const session_ptr& session, protocol::coordinator_frame frame,
                  std::int64_t answered);

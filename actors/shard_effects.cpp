@@ -136,10 +136,10 @@ void shard_actor::send_answers() {
   }
 }
 
-void shard_actor::push(const protocol::lease_key& key, const protocol::holder& to,
+void shard_actor::push(const protocol::tenant_id& tenant, const protocol::holder& to,
                        protocol::coordinator_frame frame) {
   push_to_holder message;
-  message.tenant = key.tenant;
+  message.tenant = tenant;
   message.holder = to;
   message.frames.push_back(std::move(frame));
   tell(*context_, context_->registry, std::move(message));
@@ -176,7 +176,7 @@ void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
   if (out.answers.empty()) return;
   const auto& said = out.answers.front();
   if (group.session && said.decision != protocol::decision::applied) {
-    queue_for(entry, job_not_offered{entry.key, said.reason, lease.state->next_offer_at});
+    queue_for(entry, job_not_offered{entry.key(), said.reason, lease.state->next_offer_at});
   } else if (group.session) {
     auto spec = decode_job(lease.body).value_or(job_spec{});
     const auto chosen = policy_of(lease.policy);
@@ -223,18 +223,17 @@ void shard_actor::tell_holder(lease_entry& entry, const protocol::record& before
     v.reason = a.reason;
     v.outcome = protocol::class_of(a.decision, a.reason);
     v.standing = standing_of(after, lease.last_row);
-    push(entry.key, before.held_by, {0, std::move(v)});
+    push(entry.tenant(), before.held_by, {0, std::move(v)});
   }
   const bool ended = protocol::is_live(before.state) &&
                      (!protocol::is_live(after.state) || !same_grant(before, after));
   if (ended && out.closed != closing::by_holder && out.closed != closing::none) {
-    push(entry.key, before.held_by,
-         {0, protocol::lease_lost{
-                 {entry.key.lease, before.gen, lease.last_row, loss_of(out.closed)}}});
+    push(entry.tenant(), before.held_by,
+         {0, protocol::lease_lost{{after.lease, before.gen, lease.last_row, loss_of(out.closed)}}});
   }
   if (after.cancel_requested_at && !before.cancel_requested_at &&
       after.state == lease_state::active) {
-    push(entry.key, after.held_by,
+    push(entry.tenant(), after.held_by,
          {0, protocol::cancel_notice{standing_of(after, lease.last_row)}});
   }
   if (after.frozen && !before.frozen) context_->counters->ownership_conflicts.add();
@@ -247,7 +246,7 @@ void shard_actor::follow_holder(lease_entry& entry, const protocol::record& befo
   const bool is = protocol::is_live(after.state);
   if (was && is && before.held_by == after.held_by) return;
   if (was) {
-    const auto it = held_.find(entry.key.tenant.value + '\n' + before.held_by.value);
+    const auto it = held_.find(entry.tenant().value + '\n' + before.held_by.value);
     auto& marks = it->second;
     leases_.at(marks.back()).awake().held_at = lease.held_at;
     marks[lease.held_at] = marks.back();
@@ -255,7 +254,7 @@ void shard_actor::follow_holder(lease_entry& entry, const protocol::record& befo
     if (marks.empty()) held_.erase(it);
   }
   if (is) {
-    auto& marks = held_[entry.key.tenant.value + '\n' + after.held_by.value];
+    auto& marks = held_[entry.tenant().value + '\n' + after.held_by.value];
     lease.held_at = marks.size();
     marks.push_back(entry.mark);
   }
@@ -263,8 +262,8 @@ void shard_actor::follow_holder(lease_entry& entry, const protocol::record& befo
 
 void shard_actor::queue_for(const lease_entry& entry, queue_event what) {
   if (entry.queue == nullptr) return;
-  const auto thread = context_->thread_of_queue(entry.key.tenant, *entry.queue);
-  queue_news_.emplace_back(thread, for_queue{{entry.key.tenant, *entry.queue}, std::move(what)});
+  const auto thread = context_->thread_of_queue(entry.tenant(), *entry.queue);
+  queue_news_.emplace_back(thread, for_queue{{entry.tenant(), *entry.queue}, std::move(what)});
 }
 
 void shard_actor::tell_queue(lease_entry& entry, const protocol::record& before) {
@@ -273,19 +272,19 @@ void shard_actor::tell_queue(lease_entry& entry, const protocol::record& before)
   if (after.kind != protocol::lease_kind::job) return;
   const bool was = protocol::is_live(before.state);
   const bool is = protocol::is_live(after.state);
-  if (was && (!is || !same_grant(before, after))) queue_for(entry, job_closed{entry.key});
+  if (was && (!is || !same_grant(before, after))) queue_for(entry, job_closed{entry.key()});
   if (is && (!was || !same_grant(before, after))) {
-    queue_for(entry, job_held{entry.key, after.held_by});
+    queue_for(entry, job_held{entry.key(), after.held_by});
   }
   if (offerable(after) && (!offerable(before) || before.next_offer_at != after.next_offer_at ||
                            !same_grant(before, after))) {
     if (auto spec = spec_of(lease)) {
       const auto submitted_at = spec->submitted_at;
-      queue_for(entry, job_ready{entry.key, std::move(spec), lease.submitted_row, submitted_at,
+      queue_for(entry, job_ready{entry.key(), std::move(spec), lease.submitted_row, submitted_at,
                                  after.next_offer_at});
     }
   } else if (!is && !offerable(after) && (was || offerable(before))) {
-    queue_for(entry, job_gone{entry.key});
+    queue_for(entry, job_gone{entry.key()});
   }
 }
 

@@ -58,7 +58,7 @@ void shard_actor::start(lease_entry& entry, event_group group) {
   }
   // Others' commits do not wait for the read, so the group belongs to no turn until it is back.
   groups_of(lease).deciding = std::move(group);
-  tell(*context_, context_->journal, ask_grant{self_, entry.mark, entry.key, lease.last_row});
+  tell(*context_, context_->journal, ask_grant{self_, entry.mark, entry.key(), lease.last_row});
 }
 
 bool shard_actor::needs_grant(const awake_lease& lease, const event_group& group) const {
@@ -110,8 +110,8 @@ void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_
       work.refused = std::make_shared<const refusals_seen>(std::move(seen));
     }
   }
-  work.floor = floors_[protocol::shard_of(entry.key)];
-  work.tenant = entry.key.tenant;
+  work.floor = floors_[entry.store_shard];
+  work.tenant = entry.tenant();
   work.policy_id = lease.policy;
   if (!lease.state->known() && group.operation && group.operation->spec) {
     const auto& spec = *group.operation->spec;
@@ -263,7 +263,7 @@ void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
   if (group.operation) {
     give_back(*group.operation);
     refuse(*group.operation, why);
-    if (group.session) queue_for(entry, job_not_offered{entry.key, why, again});
+    if (group.session) queue_for(entry, job_not_offered{entry.key(), why, again});
   }
   start_next(entry);
   rest_or_forget(entry);

@@ -53,12 +53,13 @@ void shard_actor::sweep() {
   // One commit for all rows of this turn.
   const auto turn = first_turn_ + open_turns_.size() - 1;
   ++open_turns_.back();
-  const auto& all = leases_.all();
-  auto next = all.upper_bound(sweep_.after);
+  auto& all = leases_.all();
+  auto next = leases_.after(sweep_.after);
   std::size_t looked = 0;
   while (next != all.end() && looked < looked_at_once && bases_open_ < most_open) {
-    auto& entry = **next;
-    sweep_.after = entry.key;
+    auto& entry = *next;
+    sweep_.after.tenant = entry.tenant();
+    sweep_.after.lease.value = entry.lease();
     ++next;
     ++looked;
     look_at(entry);
@@ -109,10 +110,10 @@ void shard_actor::write_history(lease_entry& entry, event_group group) {
   decision_group out;
   out.count = 1;
   if (group.history == history_row::base) {
-    out.rows = protocol::encode_base_row(entry.key, {*policy_of(lease.policy), image_of(entry)},
+    out.rows = protocol::encode_base_row(entry.key(), {*policy_of(lease.policy), image_of(entry)},
                                          group.stamp);
   } else {
-    out.rows = protocol::encode_forget_row(entry.key, lease.last_row, *lease.state, group.stamp);
+    out.rows = protocol::encode_forget_row(entry.key(), lease.last_row, *lease.state, group.stamp);
   }
   begin_turn();
   const auto turn = first_turn_ + open_turns_.size() - 1;
@@ -160,19 +161,20 @@ void shard_actor::based(bool well) {
 
 void shard_actor::forget(lease_entry& entry, protocol::row_number row) {
   auto& lease = entry.awake();
-  auto& floor = floors_[protocol::shard_of(entry.key)];
+  const auto key = entry.key();
+  auto& floor = floors_[entry.store_shard];
   floor = std::max(floor, lease.state->gen);
-  forgotten_.push_back({entry.key, row});
+  forgotten_.push_back({key, row});
   context_->counters->leases[static_cast<std::size_t>(lease.state->state)].add(-1);
   context_->counters->leases_forgotten.add();
-  --leases_of(entry.key.tenant);
+  --leases_of(key.tenant);
   if (const auto spec = decode_job(lease.body)) {
     const auto bytes = static_cast<std::int64_t>(spec->payload.size());
     context_->counters->payload_bytes.add(-bytes);
     context_->usage->payload_bytes() -= bytes;
-    if (const auto by_request = request_of(entry.key, *spec)) {
+    if (const auto by_request = request_of(key, *spec)) {
       tell(*context_, context_->shard_for(*by_request),
-           shard_query{[by_request = *by_request, job = entry.key.lease](shard_actor& shard) {
+           shard_query{[by_request = *by_request, job = key.lease](shard_actor& shard) {
              shard.drop_request(by_request, job);
            }});
     }
@@ -181,7 +183,6 @@ void shard_actor::forget(lease_entry& entry, protocol::row_number row) {
   // What came meanwhile meets a lease that nobody knows.
   std::vector<event_group> waiting;
   if (lease.groups) waiting = std::move(lease.groups->waiting);
-  const auto key = entry.key;
   leases_.erase(entry);
   for (auto& group : waiting) {
     if (group.history != history_row::none) {
