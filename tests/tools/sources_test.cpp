@@ -103,7 +103,7 @@ TEST(Arrows, ProtocolAsksForNoFileThreadOrClock) {
   });
 }
 
-TEST(Arrows, ActorsKnowTheProtocolAndCafOnly) {
+TEST(Arrows, ActorsKnowTheProtocolCafAndContainersOnly) {
   expect_includes("actors/", [](const source& file, const std::string& include) {
     static const std::set<std::string> banned{"<thread>", "<fstream>", "<iostream>", "<filesystem>",
                                               "<random>"};
@@ -112,7 +112,9 @@ TEST(Arrows, ActorsKnowTheProtocolAndCafOnly) {
     if (include == "<sanitizer/tsan_interface.h>") {
       return file.path == "actors/include/leasehold/actors/caf_compat.hpp";
     }
+    // Of Boost only containers: no socket, thread or clock comes with them.
     return is_standard(include) || is_own_folder(include) || starts(include, "<caf/") ||
+           starts(include, "<boost/intrusive/") || starts(include, "<boost/unordered/") ||
            starts(include, "\"caf/") || starts(include, "\"leasehold/protocol/") ||
            starts(include, "\"leasehold/actors/") || starts(include, "\"actors/");
   });
