@@ -31,6 +31,7 @@ void every_message_arrives_once(caf::atom_value policy) {
       to.push_back(system.spawn<probe, caf::lazy_init>(found.back()));
     }
     std::vector<std::thread> threads;
+    threads.reserve(senders);
     for (int from = 0; from < senders; ++from) {
       threads.emplace_back([&to, from] {
         for (int number = 0; number < each; ++number) {
