@@ -26,7 +26,8 @@ namespace leasehold::test {
 /// One TCP connection to a port of this machine. Reads give what came within the deadline.
 class raw_peer {
  public:
-  static constexpr std::chrono::milliseconds patience{20'000};
+  /// Longer than the silence after which the server asks for a sign of life: nothing may come before.
+  static constexpr std::chrono::milliseconds patience{40'000};
 
   /// `receive_buffer` > 0: of the kernel, for peers that read slowly.
   explicit raw_peer(std::uint16_t port, int receive_buffer = 0)
