@@ -1,5 +1,6 @@
 #include "actors/lease_entry.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "leasehold/protocol/packed.hpp"
@@ -8,6 +9,36 @@
 namespace leasehold::actors {
 
 namespace {
+
+/// Most fields of a lease that rests are 0: of each run of zero bytes one and their number is left.
+std::string squeezed(std::string_view bytes) {
+  constexpr std::size_t longest = 255;
+  std::string out;
+  out.reserve(bytes.size());
+  while (!bytes.empty()) {
+    out.push_back(bytes.front());
+    std::size_t taken = 1;
+    if (bytes.front() == '\0') {
+      taken = std::min({bytes.find_first_not_of('\0'), bytes.size(), longest});
+      out.push_back(static_cast<char>(taken));
+    }
+    bytes.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string stretched(std::string_view squeezed) {
+  std::string out;
+  out.reserve(2 * squeezed.size());
+  for (std::size_t at = 0; at < squeezed.size(); ++at) {
+    if (squeezed[at] != '\0') {
+      out.push_back(squeezed[at]);
+    } else if (++at < squeezed.size()) {
+      out.append(static_cast<unsigned char>(squeezed[at]), '\0');
+    }
+  }
+  return out;
+}
 
 // The lease's id stands in front of the packed bytes, and a job has the same id nearly always.
 enum class packed_job : std::uint8_t { as_lease, its_own };
@@ -21,13 +52,13 @@ std::string pack(lease_facts& facts) {
   if (same) r.job = {};
   image.policy = facts.policy;
   image.last_row = facts.last_row;
-  image.body = std::move(facts.body);
   image.counts = std::move(facts.counts);
   std::string bytes;
   protocol::put_byte(bytes,
                      static_cast<std::uint8_t>(same ? packed_job::as_lease : packed_job::its_own));
   protocol::put_signed(bytes, facts.submitted_row.value);
-  bytes += protocol::encode_image(image);
+  protocol::put_text(bytes, squeezed(protocol::encode_image(image)));
+  bytes += facts.body;
   return bytes;
 }
 
@@ -37,13 +68,13 @@ lease_facts unpack(const named_bytes& packed) {
   lease_facts facts;
   const auto job = in.get_enum(packed_job::its_own);
   facts.submitted_row.value = in.get_signed();
-  auto image = protocol::decode_image(in.get_bytes(in.left()));
+  auto image = protocol::decode_image(stretched(in.get_text()));
   image->state.lease = protocol::lease_id{packed.name()};
   if (job == packed_job::as_lease) image->state.job = protocol::job_id{packed.name()};
   facts.state = std::make_shared<const protocol::record>(std::move(image->state));
   facts.policy = image->policy;
   facts.last_row = image->last_row;
-  facts.body = std::move(image->body);
+  facts.body = in.get_bytes(in.left());
   facts.counts = std::move(image->counts);
   return facts;
 }

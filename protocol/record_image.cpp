@@ -8,6 +8,12 @@ namespace {
 
 constexpr std::uint8_t image_format = 1;
 
+/// Elements one after the other; text is none.
+template <class T>
+concept list = requires(T& values) {
+  values.emplace_back();
+};
+
 /// Writes fields in the order in which `get` below reads them.
 class image_writer {
  public:
@@ -31,13 +37,13 @@ class image_writer {
   void operator()(lease_kind value) { put_byte(out_, static_cast<std::uint8_t>(value)); }
   void operator()(lease_state value) { put_byte(out_, static_cast<std::uint8_t>(value)); }
   void operator()(ack_state value) { put_byte(out_, static_cast<std::uint8_t>(value)); }
-  template <class T>
-  void operator()(const std::vector<T>& values) {
+  template <list List>
+  void operator()(const List& values) {
     put_unsigned(out_, values.size());
-    for (const T& each : values) visit(*this, each);
+    for (const auto& each : values) visit(*this, each);
   }
   template <class T>
-  void operator()(const std::optional<T>& value) {
+  void operator()(const rare<T>& value) {
     (*this)(value.has_value());
     if (value) visit(*this, *value);
   }
@@ -80,15 +86,15 @@ class image_reader {
   void operator()(lease_kind& value) { value = in_.get_enum(lease_kind::lock); }
   void operator()(lease_state& value) { value = in_.get_enum(lease_state::cancelled); }
   void operator()(ack_state& value) { value = in_.get_enum(ack_state::withdrawn); }
-  template <class T>
-  void operator()(std::vector<T>& values) {
+  template <list List>
+  void operator()(List& values) {
     // An element takes more than one byte, so that a wrong count cannot ask for much memory.
     const std::uint64_t count = in_.get_unsigned();
     if (count > in_.left()) in_.fail();
     for (std::uint64_t i = 0; i < count && !in_.failed(); ++i) visit(*this, values.emplace_back());
   }
   template <class T>
-  void operator()(std::optional<T>& value) {
+  void operator()(rare<T>& value) {
     bool there = false;
     (*this)(there);
     if (there) visit(*this, value.emplace());
@@ -166,6 +172,7 @@ std::optional<fold::lease_image> decode_image(std::string_view bytes) {
   field(image.last_at);
   field(image.base_row);
   field(image.counts);
+  image.counts.shrink_to_fit();
   if (!field.finished()) return std::nullopt;
   return image;
 }

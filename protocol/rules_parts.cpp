@@ -125,8 +125,7 @@ void grant_sooner_if_revoked(record& r, const policy& chosen, generation stopped
 }
 
 std::vector<deferred_frame> take_deferred(record& r) {
-  std::vector<deferred_frame> waiting;
-  waiting.swap(r.deferred);
+  auto waiting = r.deferred.take();
   // The kinds of event_kind stand in this very order.
   static_assert(
       event_kind::renew < event_kind::progress && event_kind::progress < event_kind::cancel_ack &&

@@ -106,6 +106,7 @@ TEST_P(RestingLease, WakesAsItWasPutToRest) {
   state.job = protocol::job_id{GetParam()};
   state.state = protocol::lease_state::vacant;
   state.gen = {3};
+  state.progress_value = std::string(600, '\0') + "1" + std::string(255, '\0');
   lease.state = std::make_shared<const protocol::record>(state);
   lease.policy = {0xfedc'ba98'7654'3210U};
   lease.last_row = {12};

@@ -158,7 +158,9 @@ TEST(LadderOfFrames, TheBufferOfAnOfferFillsAtItsLimit) {
     chosen.defer_limit = limit;
     for (const std::size_t waiting : {0U, 1U, 2U, 3U}) {
       record lease = lease_in(lease_state::offered);
-      lease.deferred.resize(waiting, deferred_frame{frame_of(event_kind::renew), {}});
+      while (lease.deferred.size() < waiting) {
+        lease.deferred.push_back({frame_of(event_kind::renew), {}});
+      }
       for (const event& frame : every_frame()) walk.frame(lease, chosen, frame);
     }
   }

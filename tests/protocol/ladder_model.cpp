@@ -296,7 +296,7 @@ void model::activate(instant now) {
 }
 
 void model::judge_waiting(instant now) {
-  std::vector<deferred_frame> waiting = std::exchange(lease_.deferred, {});
+  std::vector<deferred_frame> waiting = lease_.deferred.take();
   std::stable_sort(waiting.begin(), waiting.end(), waits_before);
   for (const deferred_frame& d : waiting) frame(d.frame, now);
 }

@@ -49,7 +49,7 @@ struct silence final : row_sink {
 
 /// Of frames that wait, copies wait too; what they will do is what one of them will do.
 record without_waiting_copies(record lease) {
-  std::vector<deferred_frame> kept;
+  rare_list<deferred_frame> kept;
   for (const deferred_frame& d : lease.deferred) {
     const bool seen = std::any_of(kept.begin(), kept.end(), [&](const deferred_frame& other) {
       return other.frame == d.frame;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "leasehold/protocol/event.hpp"
+#include "leasehold/protocol/rare.hpp"
 #include "leasehold/protocol/units.hpp"
 
 namespace leasehold::protocol {
@@ -77,12 +78,18 @@ inline constexpr std::size_t remembered_requests = 64;
 inline constexpr std::int64_t highest_generation = max_number;
 inline constexpr std::int64_t most_graces = 3;
 
-/// The whole of a lease. Instants are 0 where they are not set.
+/// The whole of a lease. Instants are 0 where they are not set. A live lease has one of these in
+/// memory: small fields stand together, and what few leases have is kept elsewhere.
 struct record {
   lease_id lease;
   job_id job;
   lease_kind kind = lease_kind::none;
   lease_state state = lease_state::none;
+  protocol::ack_state acked = ack_state::none;
+  outcome terminal_result = outcome::none;
+  bool frozen = false;
+  /// Set once the window of an unresolved lease has closed and an operator is waited for.
+  bool reconcile_window_over = false;
   protocol::generation gen;
   protocol::holder held_by;  ///< of the current or last generation
   instant issued_at;
@@ -90,7 +97,6 @@ struct record {
   duration lease_duration;  ///< the policy's, as it was at the submit or last grant
   instant expires_at;
   instant ack_deadline;
-  protocol::ack_state acked = ack_state::none;
   sequence renew_sequence;
   instant renew_time;
   sequence progress_sequence;
@@ -98,22 +104,18 @@ struct record {
   instant cancel_requested_at;
   instant cancel_acked_at;
   instant cancel_deadline;
-  outcome terminal_result = outcome::none;
   std::string terminal_detail;
-  std::optional<reported_result> reported;
+  rare<reported_result> reported;
   std::int64_t attempt = 0;
   std::int64_t losses = 0;
   instant last_sent;  ///< highest sent_at of the current generation's accepted renews and progress
   std::vector<unproven_generation> unproven;  ///< oldest first, at most named_unproven
   std::int64_t unproven_nameless = 0;
-  bool frozen = false;
   instant next_offer_at;
   instant reconcile_deadline;
   std::int64_t graces = 0;
-  /// Set once the window of an unresolved lease has closed and an operator is waited for.
-  bool reconcile_window_over = false;
-  std::vector<deferred_frame> deferred;
-  std::vector<remembered_request> requests;
+  rare_list<deferred_frame> deferred;
+  rare_list<remembered_request> requests;
 
   [[nodiscard]] bool known() const noexcept { return state != lease_state::none; }
   [[nodiscard]] std::int64_t unproven_count() const noexcept {
