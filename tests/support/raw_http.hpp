@@ -26,7 +26,7 @@ namespace leasehold::test {
 /// One TCP connection to a port of this machine. Reads give what came within the deadline.
 class raw_peer {
  public:
-  /// Longer than the silence after which the server asks for a sign of life: nothing may come before.
+  /// Longer than the silence after which the server pings: nothing may come before.
   static constexpr std::chrono::milliseconds patience{40'000};
 
   /// `receive_buffer` > 0: of the kernel, for peers that read slowly.
