@@ -110,7 +110,7 @@ caf::error lean_actor::take(caf::mailbox_element& what) {
     receive(content);
     return {};
   } catch (...) {
-    broken(std::current_exception());
+    answer(lean_actor_failed{});
     return caf::exit_reason::unhandled_exception;
   }
 }

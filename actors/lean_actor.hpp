@@ -9,7 +9,6 @@
 #include <caf/mailbox_element.hpp>
 #include <caf/resumable.hpp>
 #include <cstddef>
-#include <exception>
 #include <utility>
 
 #include "leasehold/actors/caf_compat.hpp"
@@ -25,6 +24,9 @@ template <class Message>
   if (what.size() != 1 || !what.match_element<Message>(0)) return nullptr;
   return &what.get_mutable_as<Message>(0);
 }
+
+/// To the sender of the message that a lean actor threw at: it has ended, and answers nothing more.
+struct lean_actor_failed {};
 
 /// Runs on any scheduler of CAF, as coordinator_actor does, and ends as that does: when it is asked
 /// to, or by an exception that leaves receive(). It takes its messages in the order in which they
@@ -51,9 +53,6 @@ class lean_actor : public caf::local_actor, public caf::resumable {
  protected:
   /// Takes one message, or passes over one that it does not know.
   virtual void receive(message_content& what) = 0;
-
-  /// Called once, when an exception has ended this actor.
-  virtual void broken(const std::exception_ptr&) {}
 
   /// Within receive(): sends to whoever sent the message, if it names its sender.
   template <class Message>
@@ -85,3 +84,5 @@ class lean_actor : public caf::local_actor, public caf::resumable {
 };
 
 }  // namespace leasehold::actors
+
+LEASEHOLD_MESSAGE(leasehold::actors::lean_actor_failed)

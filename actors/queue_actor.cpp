@@ -28,6 +28,11 @@ void queue_actor::on_exit() {
   sessions_.clear();
 }
 
+void queue_actor::broken(const std::exception_ptr&) {
+  // Its jobs would never be offered again.
+  context_->on_fatal("a queue actor failed");
+}
+
 void queue_actor::on(job_ready& message) {
   auto [j, fresh] = find_or_make(message.key.lease.value);
   // The shard's answer to an offer that is still on its way settles its reservation.

@@ -38,6 +38,7 @@ class queue_actor final : public coordinator_actor {
  protected:
   actor_behavior make_behavior() override;
   void on_exit() override;
+  void broken(const std::exception_ptr& what) override;
 
  private:
   // A queue may have a million jobs: what is kept of each is counted in bytes. The tenant is the

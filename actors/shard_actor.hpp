@@ -61,18 +61,8 @@ class shard_actor final : public coordinator_actor {
   // ---- shard_actor.cpp: what comes in
   void take_frames(shard_frames& message);
   void take_operation(shard_operation& operation);
-  void load(load_leases& message);
-  void load_one(loaded_lease& stored);
   void change(const options_changed& message);
   void resume_each(resume_leases& message);
-  void collect(const collect_checkpoint& message);
-  void collect_part();
-  /// Both collect records up to a part's size, and say whether those were the last.
-  bool collect_in_order(std::vector<checkpoint_entry>& out);
-  bool collect_marked(std::vector<checkpoint_entry>& out);
-  static void collect_one(lease_entry& entry, std::vector<checkpoint_entry>& out);
-  static protocol::fold::lease_image image_of(const lease_entry& entry);
-  void mark_changed(lease_entry& entry);
   /// Null: it is no job.
   [[nodiscard]] std::shared_ptr<const job_spec> spec_of(const lease_facts& facts) const;
   [[nodiscard]] std::shared_ptr<const protocol::policy> policy_of(protocol::policy_id id) const;
@@ -90,6 +80,18 @@ class shard_actor final : public coordinator_actor {
   bool reserve(shard_operation& operation);
   void give_back(shard_operation& operation);
   std::atomic<std::int64_t>& leases_of(const protocol::tenant_id& tenant);
+
+  // ---- shard_checkpoint.cpp: from the store, and to it
+  void load(load_leases& message);
+  void load_one(loaded_lease& stored);
+  void collect(const collect_checkpoint& message);
+  void collect_part();
+  /// Both collect records up to a part's size, and say whether those were the last.
+  bool collect_in_order(std::vector<checkpoint_entry>& out);
+  bool collect_marked(std::vector<checkpoint_entry>& out);
+  static void collect_one(lease_entry& entry, std::vector<checkpoint_entry>& out);
+  static protocol::fold::lease_image image_of(const lease_entry& entry);
+  void mark_changed(lease_entry& entry);
 
   // ---- shard_groups.cpp: from a group to its commit
   void enqueue_group(lease_entry& entry, event_group group);

@@ -41,6 +41,7 @@ class asker final : public actors::coordinator_actor {
     });
     return {
         [this](const errand& what) { what.run(*this); },
+        [this](const actors::lean_actor_failed&) { found_->note("told of an exception"); },
         [this](const numbered_back& back) { found_->note("back " + std::to_string(back.number)); }};
   }
 
@@ -197,14 +198,14 @@ TEST_F(LeanActor, AnExitWithoutAReasonEndsNothing) {
   EXPECT_EQ(found_->events(), events{});
 }
 
-TEST_F(LeanActor, AnExceptionTellsBrokenAndEndsIt) {
+TEST_F(LeanActor, AnExceptionEndsIt) {
   const auto it = spawn();
   send(it, numbered{0, 1});
   send(it, fatal_to_it{});
   send(it, numbered{0, 2});
   EXPECT_EQ(unit_.turn(32), done);
   EXPECT_EQ(found_->numbers(), std::vector{1});
-  EXPECT_EQ(found_->events(), (events{"broken", "exit"}));
+  EXPECT_EQ(found_->events(), (events{"exit"}));
 }
 
 TEST_F(LeanActor, WhoIsAttachedHearsOfItsEndAndWhy) {
@@ -274,6 +275,12 @@ TEST_F(LeanActor, CountsAsRunningUntilItsEnd) {
   EXPECT_EQ(system_.registry().running(), before);
 }
 
+TEST_F(LeanActor, AnExceptionIsToldToTheSender) {
+  const auto it = spawn();
+  run_as_asker([&](caf::event_based_actor& self) { self.send(it, fatal_to_it{}); });
+  EXPECT_EQ(asked_->events(), events{"told of an exception"});
+}
+
 TEST_F(LeanActor, AnswersTheSender) {
   const auto it = spawn();
   run_as_asker([&](caf::event_based_actor& self) { self.send(it, numbered{0, 7}); });
@@ -304,7 +311,7 @@ TEST_F(LeanActor, AMonitorHearsOfItsEnd) {
     self.monitor(it);
     self.send(it, fatal_to_it{});
   });
-  EXPECT_EQ(asked_->events(), events{"heard of an exception"});
+  EXPECT_EQ(asked_->events(), (events{"told of an exception", "heard of an exception"}));
 }
 
 }  // namespace

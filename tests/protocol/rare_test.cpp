@@ -11,7 +11,7 @@ namespace leasehold::protocol {
 namespace {
 
 TEST(Rare, ACopyIsAValueOfItsOwn) {
-  rare<std::string> a = std::string("one");
+  rare<std::string> a(std::string("one"));
   rare<std::string> b = a;
   EXPECT_EQ(a, b);
   *b += " more";

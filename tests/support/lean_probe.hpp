@@ -96,7 +96,6 @@ class probe final : public actors::lean_actor {
     }
   }
   void on_exit() override { found_->note("exit"); }
-  void broken(const std::exception_ptr&) override { found_->note("broken"); }
 
  private:
   std::shared_ptr<findings> found_;

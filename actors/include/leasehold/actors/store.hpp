@@ -137,8 +137,8 @@ class store {
   /// become durable in the order of the calls. After a failure nothing of the batch is in the log.
   virtual void commit(batch what, std::function<void(store_result<committed>)> done) = 0;
 
-  /// Writes a slice of the checkpoint between commits; `done` on the writer thread. Records come in
-  /// the order of their keys unless few of them have changed.
+  /// Writes a slice of the checkpoint between commits; `done` on the writer thread. The records of
+  /// each shard actor come in the order of their keys unless few of them have changed.
   virtual void checkpoint(checkpoint_slice slice, std::function<void(store_result<bool>)> done) = 0;
 
   /// Reads the grant of a lease as of its row `newest`, from the checkpoint and the rows after it

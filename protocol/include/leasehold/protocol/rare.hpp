@@ -14,7 +14,7 @@ template <class T>
 class rare {
  public:
   rare() = default;
-  rare(T value) : value_(std::make_unique<T>(std::move(value))) {}  // NOLINT: as std::optional does
+  explicit rare(T value) : value_(std::make_unique<T>(std::move(value))) {}
   rare(const rare& other) : value_(other.value_ ? std::make_unique<T>(*other.value_) : nullptr) {}
   rare(rare&&) noexcept = default;
   rare& operator=(const rare& other) {
@@ -22,6 +22,7 @@ class rare {
     return *this;
   }
   rare& operator=(rare&&) noexcept = default;
+  rare& operator=(T value) { return *this = rare(std::move(value)); }
   ~rare() = default;
 
   [[nodiscard]] bool has_value() const noexcept { return value_ != nullptr; }
