@@ -318,6 +318,7 @@ int measure_slow_readers(const slow_reader_options& how) {
     return 1;
   }
   std::vector<round_figures> rounds;
+  rounds.reserve(static_cast<std::size_t>(how.rounds));
   for (int i = 0; i < how.rounds; ++i) {
     rounds.push_back(std::make_unique<slow_reader_round>(how)->run());
   }

@@ -18,12 +18,12 @@ using protocol::close_code;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::int64_t mib = 1024 * 1024;
+constexpr std::int64_t mib = std::int64_t{1024} * 1024;
 
 /// Sends one piece after another, a pause between them, until it is answered or closed.
 class slow_sender {
  public:
-  slow_sender(std::uint16_t port, std::string begin, std::string piece, milliseconds pause)
+  slow_sender(std::uint16_t port, std::string_view begin, std::string piece, milliseconds pause)
       : peer_(port), piece_(std::move(piece)), pause_(pause) {
     peer_.send(begin);
   }
