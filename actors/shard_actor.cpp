@@ -327,13 +327,13 @@ std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenan
   return found;
 }
 
-job_view shard_actor::view_of(const lease_entry& entry) const {
+lease_view shard_actor::view_of(const lease_entry& entry) const {
   const auto facts = entry.facts();
   return {entry.tenant(), facts.state, spec_of(facts), facts.policy, facts.last_row};
 }
 
 void shard_actor::await_settled(const protocol::lease_key& key, protocol::instant until,
-                                std::function<void(std::optional<job_view>)> then) {
+                                std::function<void(std::optional<lease_view>)> then) {
   const auto* entry = find(key);
   if (entry == nullptr || protocol::is_settled(entry->state()->state) ||
       until <= context_->clock->now()) {

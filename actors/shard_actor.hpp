@@ -40,11 +40,11 @@ class shard_actor final : public coordinator_actor {
                 const std::function<bool(const lease_entry&)>& take) const;
   /// The queues of a tenant that live on this thread.
   [[nodiscard]] std::vector<std::string> queues_of(const protocol::tenant_id& tenant) const;
-  [[nodiscard]] job_view view_of(const lease_entry& entry) const;
+  [[nodiscard]] lease_view view_of(const lease_entry& entry) const;
   [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
   /// Calls `then` once the job is settled or `until` has come.
   void await_settled(const protocol::lease_key& key, protocol::instant until,
-                     std::function<void(std::optional<job_view>)> then);
+                     std::function<void(std::optional<lease_view>)> then);
 
   /// Forwards a submit that names its job, unless its request was used for another job.
   void claim_request(shard_operation& operation);
@@ -224,7 +224,7 @@ class shard_actor final : public coordinator_actor {
   std::size_t fence_threads_ = 0;  ///< that have said how many connections they asked
   std::int64_t fence_open_ = 0;    ///< connections asked and not back
   std::unordered_set<std::uint64_t> fence_blocked_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::function<void(std::optional<job_view>)>>
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::function<void(std::optional<lease_view>)>>
       settle_waiters_;  ///< by (mark, number of the waiter)
   std::uint64_t next_waiter_ = 0;
 };

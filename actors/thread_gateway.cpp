@@ -136,8 +136,8 @@ void thread_gateway::ask_shard(const protocol::lease_key& key,
   tell(*context_, context_->shard_for(key), shard_query{std::move(ask)});
 }
 
-void thread_gateway::find_job(protocol::lease_key key,
-                              std::function<void(std::optional<job_view>)> reply) {
+void thread_gateway::find_lease(protocol::lease_key key,
+                              std::function<void(std::optional<lease_view>)> reply) {
   ask_shard(key, [key, reply = std::move(reply), thread = context_->thread](shard_actor& shard) {
     const auto* entry = shard.find(key);
     shard.context().link->post(thread, [reply, view = entry ? std::optional{shard.view_of(*entry)}
@@ -146,11 +146,11 @@ void thread_gateway::find_job(protocol::lease_key key,
 }
 
 void thread_gateway::await_settled(protocol::lease_key key, protocol::instant until,
-                                   std::function<void(std::optional<job_view>)> reply) {
+                                   std::function<void(std::optional<lease_view>)> reply) {
   ask_shard(key, [key, until, reply = std::move(reply),
                   thread = context_->thread](shard_actor& shard) {
     shard.await_settled(
-        key, until, [&link = *shard.context().link, reply, thread](std::optional<job_view> view) {
+        key, until, [&link = *shard.context().link, reply, thread](std::optional<lease_view> view) {
           link.post(thread, [reply, view = std::move(view)] { reply(view); });
         });
   });
@@ -173,13 +173,13 @@ bool matches(const lease_entry& entry, const job_filter& filter) {
 struct gathered_jobs {
   std::size_t threads_left = 0;
   std::size_t page_size = 0;
-  std::vector<job_view> jobs;
+  std::vector<lease_view> jobs;
   std::function<void(job_page)> reply;
 
-  void add(std::vector<job_view> more) {
+  void add(std::vector<lease_view> more) {
     std::ranges::move(more, std::back_inserter(jobs));
     if (--threads_left > 0) return;
-    std::ranges::sort(jobs, {}, [](const job_view& j) { return j.state->lease; });
+    std::ranges::sort(jobs, {}, [](const lease_view& j) { return j.state->lease; });
     job_page page;
     if (jobs.size() > page_size) {
       jobs.resize(page_size);
@@ -202,7 +202,7 @@ void thread_gateway::list_jobs(job_filter filter, std::string page_token, std::s
     tell(*context_, shard,
          shard_query{[filter, page_token, page_size, gathered,
                       thread = context_->thread](shard_actor& asked) {
-           std::vector<job_view> found;
+           std::vector<lease_view> found;
            asked.each_job(filter.tenant, page_token, [&](const lease_entry& entry) {
              if (matches(entry, filter)) found.push_back(asked.view_of(entry));
              return found.size() <= page_size;
@@ -320,7 +320,7 @@ std::optional<std::pair<std::string, std::string>> why_of_record(const protocol:
 
 void thread_gateway::why(protocol::lease_key key,
                          std::function<void(std::optional<why_view>)> reply) {
-  find_job(key, [this, key, reply = std::move(reply)](std::optional<job_view> found) {
+  find_lease(key, [this, key, reply = std::move(reply)](std::optional<lease_view> found) {
     if (!found || !found->spec) {
       reply(std::nullopt);
       return;

@@ -29,10 +29,10 @@ class thread_gateway final : public gateway {
   void operate(protocol::lease_key key, protocol::event what,
                std::function<void(answer)> reply) override;
 
-  void find_job(protocol::lease_key key,
-                std::function<void(std::optional<job_view>)> reply) override;
+  void find_lease(protocol::lease_key key,
+                std::function<void(std::optional<lease_view>)> reply) override;
   void await_settled(protocol::lease_key key, protocol::instant until,
-                     std::function<void(std::optional<job_view>)> reply) override;
+                     std::function<void(std::optional<lease_view>)> reply) override;
   void list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
                  std::function<void(job_page)> reply) override;
   void why(protocol::lease_key key, std::function<void(std::optional<why_view>)> reply) override;

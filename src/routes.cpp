@@ -81,13 +81,13 @@ void call::answer(int status, const boost::json::value& body) const {
 }
 
 static void with_job_if(const call_ptr& c, bool any_queue,
-                        std::function<void(const actors::job_view&)> then) {
+                        std::function<void(const actors::lease_view&)> then) {
   if (!is_id(c->id)) {
     c->refuse(protocol::reason::unknown_lease);
     return;
   }
-  c->api->gateway->find_job(c->key(), [c, any_queue, then = std::move(then)](
-                                          const std::optional<actors::job_view>& found) {
+  c->api->gateway->find_lease(c->key(), [c, any_queue, then = std::move(then)](
+                                          const std::optional<actors::lease_view>& found) {
     if (!found) {
       c->refuse(protocol::reason::unknown_lease);
     } else if (!any_queue && !c->who.may_use_queue(found->spec->queue)) {
@@ -98,11 +98,11 @@ static void with_job_if(const call_ptr& c, bool any_queue,
   });
 }
 
-void with_job(const call_ptr& c, std::function<void(const actors::job_view&)> then) {
+void with_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then) {
   with_job_if(c, false, std::move(then));
 }
 
-void with_audited_job(const call_ptr& c, std::function<void(const actors::job_view&)> then) {
+void with_audited_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then) {
   with_job_if(c, c->who.has(actors::role::auditor), std::move(then));
 }
 

@@ -152,9 +152,9 @@ upgrade_answer upgrade_events(const call_ptr& c);
 
 /// Finds the job of the path for a caller that may use its queue, else refuses; `then` runs with
 /// it.
-void with_job(const call_ptr& c, std::function<void(const actors::job_view&)> then);
+void with_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then);
 /// The same for evidence: an auditor may see that of every queue of its tenant.
-void with_audited_job(const call_ptr& c, std::function<void(const actors::job_view&)> then);
+void with_audited_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then);
 /// Runs a read of the store beside the loop, then `then` on it; refuses when too many wait.
 template <class Result>
 void with_read(const call_ptr& c, std::function<Result()> read, std::function<void(Result)> then) {

@@ -88,7 +88,7 @@ actors::store_result<evidence_page> read_page(evidence_reader& reader,
 
 void serve_job_evidence(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
-  with_audited_job(c, [c](const actors::job_view& job) {
+  with_audited_job(c, [c](const actors::lease_view& job) {
     const bool csv = wants_csv(c->request);
     with_read<text_or_error>(
         c,

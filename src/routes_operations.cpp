@@ -28,7 +28,7 @@ void operate(const call_ptr& c, event_kind kind, read_fields read) {
   what.trace_id = read_trace_id(*c, fields);
   read(fields, what);
   if (auto fault = fields.fault()) return c->refuse(*fault);
-  with_job(c, [c, what](const actors::job_view&) {
+  with_job(c, [c, what](const actors::lease_view&) {
     c->api->gateway->operate(c->key(), what,
                              [c](const actors::answer& given) { answer_decision(c, given); });
   });
@@ -39,7 +39,7 @@ void read_reason(field_reader& fields, protocol::event& what) {
   what.detail = fields.text("reason", largest_detail).value_or("");
 }
 
-void redrive(const call_ptr& c, const actors::job_view& old, actors::submit_request what) {
+void redrive(const call_ptr& c, const actors::lease_view& old, actors::submit_request what) {
   if (!protocol::is_settled(old.state->state)) {
     problem p;
     p.reason = reason::not_settled;
@@ -150,7 +150,7 @@ void serve_redrive(const call_ptr& c) {
     what.job = protocol::job_id(std::move(*id));
   }
   if (auto fault = fields.fault()) return c->refuse(*fault);
-  with_job(c, [c, what](const actors::job_view& old) { redrive(c, old, what); });
+  with_job(c, [c, what](const actors::lease_view& old) { redrive(c, old, what); });
 }
 
 }  // namespace leasehold::server

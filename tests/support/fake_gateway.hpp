@@ -19,7 +19,7 @@ class fake_gateway final : public actors::gateway {
  public:
   // ---- what a test arranges
   protocol::instant time{1'000'000};
-  std::map<protocol::lease_key, actors::job_view> jobs;
+  std::map<protocol::lease_key, actors::lease_view> jobs;
   std::vector<actors::worker_view> all_workers;
   std::vector<actors::queue_view> all_queues;
   /// The answer to the next operations; none: what the operation deserves of itself.
@@ -36,7 +36,7 @@ class fake_gateway final : public actors::gateway {
   protocol::instant awaited_until;
   std::map<std::int64_t, std::function<void(protocol::row_number)>> watches;
 
-  actors::job_view& add_job(const std::string& tenant, const std::string& id,
+  actors::lease_view& add_job(const std::string& tenant, const std::string& id,
                             const std::string& queue = "q",
                             protocol::lease_state state = protocol::lease_state::vacant) {
     protocol::record r;
@@ -49,14 +49,14 @@ class fake_gateway final : public actors::gateway {
     spec.payload = "secret payload of " + id;
     spec.submitted_by = "somebody";
     const protocol::lease_key key{protocol::tenant_id(tenant), protocol::lease_id(id)};
-    actors::job_view view;
+    actors::lease_view view;
     view.tenant = key.tenant;
     view.state = std::make_shared<const protocol::record>(std::move(r));
     view.spec = std::make_shared<const actors::job_spec>(std::move(spec));
     view.row = {1};
     return jobs[key] = std::move(view);
   }
-  void change(actors::job_view& job, const std::function<void(protocol::record&)>& how) {
+  void change(actors::lease_view& job, const std::function<void(protocol::record&)>& how) {
     protocol::record r = *job.state;
     how(r);
     job.state = std::make_shared<const protocol::record>(std::move(r));
@@ -83,7 +83,7 @@ class fake_gateway final : public actors::gateway {
     submitted.push_back(what);
     if (answer_with) return reply(*answer_with);
     const std::string id = what.job ? what.job->value : "made-" + std::to_string(submitted.size());
-    actors::job_view& view = add_job(what.tenant.value, id, what.spec.queue);
+    actors::lease_view& view = add_job(what.tenant.value, id, what.spec.queue);
     view.spec = std::make_shared<const actors::job_spec>(what.spec);
     reply({protocol::decision::accepted, protocol::reason::submitted, view, {}, true});
   }
@@ -101,15 +101,15 @@ class fake_gateway final : public actors::gateway {
            {},
            false});
   }
-  void find_job(protocol::lease_key key,
-                std::function<void(std::optional<actors::job_view>)> reply) override {
+  void find_lease(protocol::lease_key key,
+                std::function<void(std::optional<actors::lease_view>)> reply) override {
     const auto found = jobs.find(key);
     reply(found == jobs.end() ? std::nullopt : std::optional(found->second));
   }
   void await_settled(protocol::lease_key key, protocol::instant until,
-                     std::function<void(std::optional<actors::job_view>)> reply) override {
+                     std::function<void(std::optional<actors::lease_view>)> reply) override {
     awaited_until = until;
-    find_job(std::move(key), std::move(reply));
+    find_lease(std::move(key), std::move(reply));
   }
   void list_jobs(actors::job_filter filter, std::string page_token, std::size_t page_size,
                  std::function<void(actors::job_page)> reply) override {

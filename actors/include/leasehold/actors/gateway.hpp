@@ -58,7 +58,7 @@ using session_id = std::int64_t;  ///< unique in the process; the session's epoc
 struct answer {
   protocol::decision decision = protocol::decision::rejected;
   protocol::reason reason = protocol::reason::none;
-  std::optional<job_view> job;  ///< where the caller may see it
+  std::optional<lease_view> job;  ///< where the caller may see it
   protocol::duration retry_after;
   bool created = false;  ///< a new job: 201
 };
@@ -77,7 +77,7 @@ struct job_filter {
 };
 
 struct job_page {
-  std::vector<job_view> jobs;  ///< ordered by job id
+  std::vector<lease_view> jobs;  ///< ordered by job id
   std::string next;            ///< page token; empty at the end
 };
 
@@ -106,7 +106,7 @@ struct queue_view {
 
 /// Why a job is not offered now, in one word and one sentence.
 struct why_view {
-  job_view job;
+  lease_view job;
   std::string word;  ///< settled, held, not_before, backoff, frozen, unresolved, no_worker,
                      ///< no_matching_labels, no_credit, queue_limit, behind
   std::string sentence;
@@ -132,11 +132,11 @@ class gateway {
                        std::function<void(answer)> reply) = 0;
 
   // ---- queries; nothing when unknown in that tenant
-  virtual void find_job(protocol::lease_key key,
-                        std::function<void(std::optional<job_view>)> reply) = 0;
-  /// As find_job, but only once the job is settled or `until` has come.
+  virtual void find_lease(protocol::lease_key key,
+                        std::function<void(std::optional<lease_view>)> reply) = 0;
+  /// As find_lease, but only once the job is settled or `until` has come.
   virtual void await_settled(protocol::lease_key key, protocol::instant until,
-                             std::function<void(std::optional<job_view>)> reply) = 0;
+                             std::function<void(std::optional<lease_view>)> reply) = 0;
   virtual void list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
                          std::function<void(job_page)> reply) = 0;
   virtual void why(protocol::lease_key key, std::function<void(std::optional<why_view>)> reply) = 0;

@@ -36,7 +36,7 @@ std::string encode_job(const job_spec& spec);
 std::optional<job_spec> decode_job(std::string_view bytes);
 
 /// A job as a reader sees it: one consistent state, durable.
-struct job_view {
+struct lease_view {
   protocol::tenant_id tenant;
   std::shared_ptr<const protocol::record> state;
   std::shared_ptr<const job_spec> spec;
