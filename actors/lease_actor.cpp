@@ -52,6 +52,11 @@ class group_recorder final : public protocol::row_sink {
     const bool counted = own && over_budget(what, after);
     const bool unseen = resolved_unseen_ && what.kind == event_kind::resolve && what.derived;
     if (!counted && !unseen) {
+      // What a refused acquirer wanted beside its name is nobody's evidence.
+      if (own && what.kind == event_kind::acquire &&
+          what.answer.decision != protocol::decision::accepted) {
+        rows_.attach({});
+      }
       rows_.on_row(what, after);
       out_.last_at = what.at;
       if (after.known()) protocol::count_reason(out_.counts, what.answer.reason);
@@ -163,9 +168,11 @@ void lease_actor::decide(lease_work& work) {
   decision_group out;
   const bool resolves = protocol::resolves_conflict(policy, work.stored);
   group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves);
-  if (work.events.empty()) {
+  // A deadline that is due belongs to the grant before and to its policy.
+  if (work.events.empty() || work.asked) {
     protocol::expire_due(*next, policy, work.stamp, recorder);
   }
+  if (work.asked) rows.judge_by(work.asked_id);
   for (const auto& counted : work.counted) {
     rows.count(counted, work.stamp, *next);
     out.last_at = work.stamp;
@@ -175,14 +182,15 @@ void lease_actor::decide(lease_work& work) {
   for (const auto& what : work.events) {
     const auto deferred_before = next->deferred.size();
     recorder.stepping(&what, *next);
-    protocol::step(*next, policy, what, work.stamp, recorder, work.floor, work.stored);
+    protocol::step(*next, work.asked ? *work.asked : policy, what, work.stamp, recorder, work.floor,
+                   work.stored);
     if (next->deferred.size() > deferred_before) {
       number_deferred(*next, deferred_before, rows.count());
     }
   }
   out.count = rows.count();
   out.rows = rows.take_bytes();
-  out.policy = work.policy_id;
+  out.policy = work.asked ? work.asked_id : work.policy_id;
   if (out.count > 0) {
     state_ = next;
     out.after = std::move(next);

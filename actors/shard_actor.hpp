@@ -23,6 +23,11 @@
 
 namespace leasehold::actors {
 
+/// Whether the group is the offer of a job to a session.
+inline bool is_offer(const event_group& group) {
+  return group.operation && group.operation->what.kind == protocol::event_kind::offer;
+}
+
 /// The job that a request names by itself. A job with a name of its own is noted there, too, so
 /// that a request is known wherever its job lives.
 protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
@@ -42,9 +47,15 @@ class shard_actor final : public coordinator_actor {
   [[nodiscard]] std::vector<std::string> queues_of(const protocol::tenant_id& tenant) const;
   [[nodiscard]] lease_view view_of(const lease_entry& entry) const;
   [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
-  /// Calls `then` once the job is settled or `until` has come.
-  void await_settled(const protocol::lease_key& key, protocol::instant until,
-                     std::function<void(std::optional<lease_view>)> then);
+  /// The locks of a tenant after `after` in order of their lease ids, as long as `take` wants more.
+  void each_lock(const protocol::tenant_id& tenant, const std::string& after,
+                 const std::function<bool(const lease_entry&)>& take) const;
+  [[nodiscard]] fence_view fence_of(const protocol::lease_key& key) const;
+  using view_reply = std::function<void(std::optional<lease_view>)>;
+  using record_test = std::function<bool(const protocol::record&)>;
+  /// Calls `then` once the record is as `wanted` or `until` has come.
+  void await(const protocol::lease_key& key, protocol::instant until, record_test wanted,
+             view_reply then);
 
   /// Forwards a submit that names its job, unless its request was used for another job.
   void claim_request(shard_operation& operation);
@@ -66,9 +77,13 @@ class shard_actor final : public coordinator_actor {
   /// Null: it is no job.
   [[nodiscard]] std::shared_ptr<const job_spec> spec_of(const lease_facts& facts) const;
   [[nodiscard]] std::shared_ptr<const protocol::policy> policy_of(protocol::policy_id id) const;
-  [[nodiscard]] const std::string* name_of_queue(const std::string& queue);
-  void refuse(const shard_operation& operation, protocol::reason why) const;
-  /// Answers frames of a principal that may not use the lease's queue; the lease is not touched.
+  [[nodiscard]] const std::string* kept_name(const std::string& name);
+  /// Null: it is no lock.
+  [[nodiscard]] std::shared_ptr<const lock_spec> lock_of(const lease_facts& facts) const;
+  void refuse(const shard_operation& operation, protocol::reason why);
+  /// Whether the principal may use the queue or the program that the lease is of.
+  static bool may_use(const principal& who, const lease_entry& entry);
+  /// Answers frames of a principal that may not use the lease; it is not touched.
   void forbid(const session_ptr& session, const lease_frames& lease);
   /// Lets go of the request of a submit that came to nothing.
   void release_request(const shard_operation& operation) const;
@@ -80,6 +95,23 @@ class shard_actor final : public coordinator_actor {
   bool reserve(shard_operation& operation);
   void give_back(shard_operation& operation);
   std::atomic<std::int64_t>& leases_of(const protocol::tenant_id& tenant);
+
+  // ---- shard_locks.cpp: locks, those who wait in line for them, and what they are tied to
+  void take_acquire(shard_operation& operation);
+  void enqueue_operation(lease_entry& entry, shard_operation operation);
+  [[nodiscard]] static bool must_wait(const lease_entry* entry, const shard_operation& operation);
+  void join_line(lease_entry& entry, shard_operation& operation);
+  void wake_line(lease_entry& entry);
+  void wake_line_at(std::uint64_t mark, protocol::instant at);
+  void end_wait(std::uint64_t mark, std::uint64_t number);
+  void leave_line(const stop_waiting& message);
+  void lock_granted(lease_entry& entry, const lock_spec& spec);
+  void name_lock(lease_entry& entry, const lock_spec& spec);
+  void take_tie(tie_lock& message);
+  void close_ties(const lease_entry& entry, const protocol::record& before);
+  void end_tied_lock(const tie_closed& message);
+  void answer_acquire(const lease_entry& entry, const shard_operation& operation,
+                      const frame_answer& said, protocol::duration retry);
 
   // ---- shard_checkpoint.cpp: from the store, and to it
   void load(load_leases& message);
@@ -168,7 +200,7 @@ class shard_actor final : public coordinator_actor {
     protocol::lease_key after;  ///< looked at up to here
   };
   collecting collecting_;
-  std::set<std::string> queue_names_;                                 ///< that entries point to
+  std::set<std::string> names_;  ///< of queues and programs, that entries point to
   std::unordered_map<std::string, std::vector<std::uint64_t>> held_;  ///< live, by tenant/holder
   std::map<protocol::policy_id, std::shared_ptr<const protocol::policy>> policies_;
   std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way
@@ -224,9 +256,28 @@ class shard_actor final : public coordinator_actor {
   std::size_t fence_threads_ = 0;  ///< that have said how many connections they asked
   std::int64_t fence_open_ = 0;    ///< connections asked and not back
   std::unordered_set<std::uint64_t> fence_blocked_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::function<void(std::optional<lease_view>)>>
-      settle_waiters_;  ///< by (mark, number of the waiter)
+  struct record_waiter {
+    record_test wanted;
+    view_reply then;
+  };
+  std::map<std::pair<std::uint64_t, std::uint64_t>, record_waiter>
+      record_waiters_;  ///< by (mark, number of the waiter)
   std::uint64_t next_waiter_ = 0;
+
+  /// Those who wait for one lock, first come first served. It is gone with the last of them.
+  struct lock_line {
+    std::map<std::uint64_t, std::shared_ptr<shard_operation>> waiters;  ///< by number
+    protocol::instant closed_until;  ///< nobody is let through before: the store took no write
+    protocol::instant wakes_at;      ///< an alarm is set for then; 0: none
+  };
+  std::map<std::uint64_t, lock_line> lines_;  ///< by mark
+  struct tied_lock {
+    protocol::generation gen;
+    protocol::lease_key lock;
+  };
+  std::map<std::uint64_t, std::vector<tied_lock>> ties_;  ///< by the mark of the job
+  std::vector<tie_lock> early_ties_;                      ///< came before the leases were loaded
+  bool loaded_ = false;
 };
 
 }  // namespace leasehold::actors

@@ -91,18 +91,18 @@ void answer_decision(const call_ptr& c, const actors::answer& given) {
     problem p;
     p.reason = given.reason;
     p.retry_after = given.retry_after;
-    if (given.job) p.lease = brief_of(*given.job);
+    if (given.lease) p.lease = brief_of(*given.lease);
     return c->refuse(std::move(p));
   }
   json::object body{{"decision", protocol::word(given.decision)},
                     {"reason", protocol::word(given.reason)},
                     {"request_id", c->request_id}};
-  body["job"] = given.job ? json::value(to_json(*given.job, false)) : json::value();
+  body["job"] = given.lease ? json::value(to_json(*given.lease, false)) : json::value();
   http_response out;
   out.status = given.created ? 201 : protocol::http_status_of(given.decision, given.reason);
   out.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-  if (given.created && given.job) {
-    out.headers.emplace_back("Location", "/v1/jobs/" + given.job->state->job.value);
+  if (given.created && given.lease) {
+    out.headers.emplace_back("Location", "/v1/jobs/" + given.lease->state->job.value);
   }
   out.body = json::serialize(body) + "\n";
   c->reply(std::move(out));
