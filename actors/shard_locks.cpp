@@ -335,6 +335,7 @@ fence_view shard_actor::fence_of(const protocol::lease_key& key) const {
   if (entry == nullptr) return fence;
   const auto state = entry->state();
   fence.observed = std::max(fence.observed, state->gen);
+  if (entry->program() != nullptr) fence.program = *entry->program();
   const bool holds = state->state == protocol::lease_state::active && !state->frozen &&
                      context_->clock->now() < state->expires_at;
   if (holds) fence.live = state->gen;

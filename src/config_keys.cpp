@@ -21,7 +21,7 @@ key_slot at(options& o) {
 }
 
 using enum key_kind;
-constexpr std::array<config_key, 27> keys{{
+constexpr std::array<config_key, 29> keys{{
     {"listen", text, 0, 0, "", "Address and port to listen on; port 0 takes a free one.",
      at<&options::listen>},
     {"data", text, 0, 0, "",
@@ -82,6 +82,10 @@ constexpr std::array<config_key, 27> keys{{
      at<&options::leases_per_tenant>},
     {"limits.sessions_per_tenant", count, 1, 1'000'000, "",
      "Most live worker sessions of one tenant.", at<&options::sessions_per_tenant>},
+    {"limits.waiters_per_lock", count, 1, 1'000'000, "", "Most requests in line for one lock.",
+     at<&options::waiters_per_lock>},
+    {"limits.lock_wait", duration, 0, day, "", "Longest wait for a lock.",
+     at<&options::longest_lock_wait>},
     {"limits.payload_memory", size, mib, std::int64_t{1} << 40, "",
      "Payloads kept in memory; over it no job is taken.", at<&options::payload_memory_bytes>},
     {"http.allowed_origins", list, 0, 0, "",

@@ -138,7 +138,7 @@ const route* http_api::admit(const call_ptr& c, bool upgrading) {
   return &way;
 }
 
-void http_api::handle(http_request request, std::shared_ptr<const bool> gone,
+void http_api::handle(http_request request, std::shared_ptr<const std::atomic<bool>> gone,
                       std::function<void(http_response)> reply) {
   std::string method = request.method;
   auto c = make_call(api_, std::move(request), watched(api_, std::move(method), std::move(reply)));

@@ -58,7 +58,7 @@ class http_connection final : public connection,
   void begin_request() {
     phase_ = phase::head;
     begun_ = false;
-    gone_ = std::make_shared<bool>(ended_);
+    gone_ = std::make_shared<std::atomic<bool>>(ended_);
     reader_.begin();
   }
 
@@ -262,7 +262,7 @@ class http_connection final : public connection,
   bool ended_ = false;  // the peer sends no more
   bool head_only_ = false;
   std::int64_t request_number_ = 0;
-  std::shared_ptr<bool> gone_;
+  std::shared_ptr<std::atomic<bool>> gone_;
 };
 
 }  // namespace

@@ -64,6 +64,8 @@ struct options {
   std::int64_t leases_per_worker = 10'000;
   std::int64_t leases_per_tenant = 1'000'000;
   std::int64_t sessions_per_tenant = 20'000;
+  std::int64_t waiters_per_lock = 16'384;
+  protocol::duration longest_lock_wait{600'000};
   std::int64_t payload_memory_bytes = 512 << 20;
 
   std::vector<std::string> allowed_origins;  ///< of browsers; none: refused

@@ -12,10 +12,11 @@ constexpr access operators{.operator_ = true};
 constexpr access readers{.worker = true, .client = true, .operator_ = true};
 constexpr access evidence_of_a_job{.client = true, .operator_ = true, .auditor = true};
 constexpr access auditors{.operator_ = true, .auditor = true};
+constexpr access holders{.worker = true, .client = true};
 constexpr access workers{.worker = true};
 constexpr access everybody{.open = true};
 
-constexpr std::array<route, 19> table{{
+constexpr std::array<route, 29> table{{
     {"POST", "/v1/jobs", client, serve_submit},
     {"GET", "/v1/jobs", client_or_operator, serve_jobs},
     {"POST", "/v1/jobs/{id}:cancel", client_or_operator, serve_cancel},
@@ -26,6 +27,16 @@ constexpr std::array<route, 19> table{{
     {"GET", "/v1/jobs/{id}:why", client_or_operator, serve_why},
     {"GET", "/v1/jobs/{id}/evidence", evidence_of_a_job, serve_job_evidence},
     {"GET", "/v1/jobs/{id}", readers, serve_job},
+    {"POST", "/v1/keys:normalize", readers, serve_key},
+    {"POST", "/v1/locks:acquire", holders, serve_acquire},
+    {"POST", "/v1/locks:renew", holders, serve_renew_lock},
+    {"POST", "/v1/locks:release", holders, serve_release_lock},
+    {"POST", "/v1/locks:revoke", operators, serve_revoke_lock},
+    {"GET", "/v1/locks", readers, serve_locks},
+    {"GET", "/v1/locks/{id}/evidence", evidence_of_a_job, serve_lock_evidence},
+    {"GET", "/v1/locks/{id}", readers, serve_lock},
+    {"GET", "/v1/fences/{id}", readers, serve_fence},
+    {"GET", "/v1/openapi.json", everybody, serve_openapi},
     {"GET", "/v1/workers", client_or_operator, serve_workers},
     {"GET", "/v1/queues", client_or_operator, serve_queues},
     {"GET", "/v1/evidence", auditors, serve_evidence},
@@ -88,7 +99,7 @@ static void with_job_if(const call_ptr& c, bool any_queue,
   }
   c->api->gateway->find_lease(c->key(), [c, any_queue, then = std::move(then)](
                                           const std::optional<actors::lease_view>& found) {
-    if (!found) {
+    if (!found || found->spec == nullptr) {
       c->refuse(protocol::reason::unknown_lease);
     } else if (!any_queue && !c->who.may_use_queue(found->spec->queue)) {
       c->refuse(protocol::reason::forbidden, "This queue is not granted to the credential.");

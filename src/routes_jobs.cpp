@@ -117,7 +117,7 @@ bool shows_payload(const actors::principal& who) {
 }
 
 void answer_job(const call_ptr& c, const std::optional<actors::lease_view>& found) {
-  if (!found) {
+  if (!found || found->spec == nullptr) {
     c->refuse(reason::unknown_lease);
   } else if (!c->who.may_use_queue(found->spec->queue)) {
     c->refuse(reason::forbidden, "This queue is not granted to the credential.");

@@ -9,6 +9,7 @@
 #include "src/http_api_evidence.hpp"
 #include "src/loop_link.hpp"
 #include "src/metrics.hpp"
+#include "src/keys/normalise.hpp"
 #include "src/server_parts.hpp"
 #include "src/token_file.hpp"
 
@@ -46,6 +47,19 @@ void run_on(thread_loop& loop, const std::function<void()>& what) {
   ran.get_future().get();
 }
 
+std::variant<actors::named_lock, actors::unnamed_lock> name_lock(const protocol::tenant_id& tenant,
+                                                                 const protocol::lock_name& typed) {
+  auto normalised = keys::normalise(typed);
+  if (auto* refused = std::get_if<keys::refusal>(&normalised)) {
+    return actors::unnamed_lock{std::move(refused->sentence)};
+  }
+  actors::named_lock lock;
+  lock.name = std::move(std::get<protocol::lock_name>(normalised));
+  lock.canonical = protocol::canonical_key(tenant, lock.name);
+  lock.lease = keys::lock_lease_id(lock.canonical);
+  return lock;
+}
+
 }  // namespace
 
 actors::actor_options actor_options_of(const options& chosen) {
@@ -57,6 +71,9 @@ actors::actor_options actor_options_of(const options& chosen) {
   out.leases_per_tenant = chosen.leases_per_tenant;
   out.retention = chosen.retention;
   out.forget_after = chosen.forget_after;
+  out.waiters_per_lock = static_cast<std::size_t>(chosen.waiters_per_lock);
+  out.longest_wait = chosen.longest_lock_wait;
+  out.lock_policy = chosen.policy;
   out.payload_bytes = chosen.payload_memory_bytes;
   for (const auto& [name, queue] : chosen.queues) {
     if (queue.max_live > 0) out.queue_limits[name] = queue.max_live;
@@ -145,6 +162,7 @@ std::optional<start_failed> server::parts::start_coordinator() {
   }
   o.link = std::make_shared<loop_link>(std::move(all));
   o.counters = counters;
+  o.name_lock = name_lock;
   o.make_id = [] { return "j-" + random_hex(32); };
   o.on_store_trouble = [this](std::string_view why) {
     if (why.empty()) {

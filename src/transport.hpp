@@ -2,6 +2,7 @@
 // one file that knows Beast.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -73,7 +74,7 @@ struct upgrade_accepted {
 class http_handler {
  public:
   virtual ~http_handler() = default;
-  virtual void handle(http_request request, std::shared_ptr<const bool> gone,
+  virtual void handle(http_request request, std::shared_ptr<const std::atomic<bool>> gone,
                       std::function<void(http_response)> reply) = 0;
   virtual std::variant<upgrade_refused, upgrade_accepted> upgrade(const http_request& request) = 0;
 };

@@ -91,7 +91,7 @@ class test_api final : public server::http_handler {
  public:
   explicit test_api(std::shared_ptr<witness> seen) : seen_(std::move(seen)) {}
 
-  void handle(server::http_request request, std::shared_ptr<const bool> gone,
+  void handle(server::http_request request, std::shared_ptr<const std::atomic<bool>> gone,
               std::function<void(server::http_response)> reply) override {
     seen_->note(request.target);
     if (request.target == "/wait") {
@@ -128,7 +128,7 @@ class test_api final : public server::http_handler {
 
  private:
   std::shared_ptr<witness> seen_;
-  std::shared_ptr<const bool> gone_;
+  std::shared_ptr<const std::atomic<bool>> gone_;
   std::function<void(server::http_response)> reply_;
   std::weak_ptr<server::socket> last_socket_;
 };

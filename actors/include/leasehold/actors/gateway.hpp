@@ -114,6 +114,7 @@ struct lock_page {
 struct fence_view {
   protocol::generation live;      ///< whose time runs now; 0: nobody's
   protocol::generation observed;  ///< the highest that was ever granted, or may have been
+  std::string program;            ///< of the lock; empty: it is not known
 };
 
 struct worker_view {
