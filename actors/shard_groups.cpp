@@ -28,7 +28,10 @@ void shard_actor::enqueue_group(lease_entry& entry, event_group group) {
 }
 
 void shard_actor::start_next(lease_entry& entry) {
-  if (entry.idle()) return;
+  if (entry.idle()) {
+    wake_line(entry);
+    return;
+  }
   auto& lease = entry.awake();
   auto& groups = *lease.groups;
   if (groups.deciding) return;

@@ -27,6 +27,7 @@ class fake_gateway final : public actors::gateway {
 
   // ---- what a test looks at
   std::vector<actors::submit_request> submitted;
+  std::vector<actors::acquire_request> acquired;
   std::vector<std::pair<protocol::lease_key, protocol::event>> operated;
   std::vector<protocol::decoded_message<protocol::worker_frame>> delivered;
   std::vector<protocol::instant> stamps;
@@ -55,6 +56,23 @@ class fake_gateway final : public actors::gateway {
     view.spec = std::make_shared<const actors::job_spec>(std::move(spec));
     view.row = {1};
     return jobs[key] = std::move(view);
+  }
+  actors::lease_view& add_lock(const actors::acquire_request& what) {
+    protocol::record r;
+    r.lease = what.key.lease;
+    r.job = protocol::job_id(what.canonical);
+    r.kind = protocol::lease_kind::lock;
+    r.state = protocol::lease_state::active;
+    r.gen = {1};
+    r.held_by = what.holder;
+    r.acquired_at = r.issued_at = time;
+    r.expires_at = time + what.spec.policy.lease_duration;
+    actors::lease_view view;
+    view.tenant = what.key.tenant;
+    view.state = std::make_shared<const protocol::record>(std::move(r));
+    view.lock = std::make_shared<const actors::lock_spec>(what.spec);
+    view.row = {1};
+    return jobs[what.key] = std::move(view);
   }
   void change(actors::lease_view& job, const std::function<void(protocol::record&)>& how) {
     protocol::record r = *job.state;
@@ -111,11 +129,50 @@ class fake_gateway final : public actors::gateway {
     awaited_until = until;
     find_lease(std::move(key), std::move(reply));
   }
+  void acquire(actors::acquire_request what, std::function<void(actors::answer)> reply) override {
+    acquired.push_back(what);
+    if (answer_with) return reply(*answer_with);
+    const bool known = jobs.contains(what.key);
+    auto& view = known ? jobs[what.key] : add_lock(what);
+    actors::answer said;
+    said.decision = known ? protocol::decision::rejected : protocol::decision::accepted;
+    said.reason = known ? protocol::reason::already_held : protocol::reason::acquired;
+    said.lease = view;
+    said.created = !known;
+    said.granted = view.state->gen;
+    reply(std::move(said));
+  }
+  void await_change(protocol::lease_key key, std::optional<protocol::generation>,
+                    protocol::instant until,
+                    std::function<void(std::optional<actors::lease_view>)> reply) override {
+    awaited_until = until;
+    find_lease(std::move(key), std::move(reply));
+  }
+  void list_locks(actors::lock_filter filter, std::string page_token, std::size_t page_size,
+                  std::function<void(actors::lock_page)> reply) override {
+    actors::lock_page page;
+    for (const auto& [key, view] : jobs) {
+      if (key.tenant != filter.tenant || !view.lock || key.lease.value <= page_token) continue;
+      if (page.locks.size() == page_size) {
+        page.next = page.locks.back().state->lease.value;
+        break;
+      }
+      page.locks.push_back(view);
+    }
+    reply(std::move(page));
+  }
+  void find_fence(protocol::lease_key key,
+                  std::function<void(actors::fence_view)> reply) override {
+    const auto found = jobs.find(key);
+    if (found == jobs.end()) return reply({{}, {7}, {}});
+    reply({found->second.state->gen, found->second.state->gen,
+           found->second.lock ? found->second.lock->name.program : ""});
+  }
   void list_jobs(actors::job_filter filter, std::string page_token, std::size_t page_size,
                  std::function<void(actors::job_page)> reply) override {
     actors::job_page page;
     for (const auto& [key, view] : jobs) {
-      if (key.tenant != filter.tenant || key.lease.value <= page_token) continue;
+      if (key.tenant != filter.tenant || !view.spec || key.lease.value <= page_token) continue;
       if (filter.queue && view.spec->queue != *filter.queue) continue;
       if (filter.state && view.state->state != *filter.state) continue;
       if (page.jobs.size() == page_size) {
