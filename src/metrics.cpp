@@ -74,6 +74,8 @@ constexpr plain_metric plain_metrics[] = {
     {"leasehold_jobs_ready", "Jobs that may be offered", MetricType::Gauge, &counters::jobs_ready},
     {"leasehold_jobs_waiting", "Jobs that wait for not_before or a backoff", MetricType::Gauge,
      &counters::jobs_waiting},
+    {"leasehold_lock_waiters", "Requests in line for a lock", MetricType::Gauge,
+     &counters::lock_waiters},
     {"leasehold_leases_forgotten_total", "Settled jobs and idle locks that were forgotten",
      MetricType::Counter, &counters::leases_forgotten},
     {"leasehold_payload_bytes", "Payloads in memory", MetricType::Gauge, &counters::payload_bytes},
