@@ -15,7 +15,7 @@ constexpr access auditors{.operator_ = true, .auditor = true};
 constexpr access workers{.worker = true};
 constexpr access everybody{.open = true};
 
-constexpr std::array<route, 19> table{{
+constexpr std::array<route, 20> table{{
     {"POST", "/v1/jobs", client, serve_submit},
     {"GET", "/v1/jobs", client_or_operator, serve_jobs},
     {"POST", "/v1/jobs/{id}:cancel", client_or_operator, serve_cancel},
@@ -26,6 +26,7 @@ constexpr std::array<route, 19> table{{
     {"GET", "/v1/jobs/{id}:why", client_or_operator, serve_why},
     {"GET", "/v1/jobs/{id}/evidence", evidence_of_a_job, serve_job_evidence},
     {"GET", "/v1/jobs/{id}", readers, serve_job},
+    {"POST", "/v1/keys:normalize", readers, serve_key},
     {"GET", "/v1/workers", client_or_operator, serve_workers},
     {"GET", "/v1/queues", client_or_operator, serve_queues},
     {"GET", "/v1/evidence", auditors, serve_evidence},

@@ -139,6 +139,7 @@ void serve_revoke(const call_ptr& c);
 void serve_resolve(const call_ptr& c);
 void serve_reconcile(const call_ptr& c);
 void serve_why(const call_ptr& c);
+void serve_key(const call_ptr& c);
 void serve_workers(const call_ptr& c);
 void serve_queues(const call_ptr& c);
 void serve_job_evidence(const call_ptr& c);
