@@ -4,17 +4,16 @@
 
 namespace leasehold::actors {
 
-bool principal::has(role wanted) const { return std::ranges::find(roles, wanted) != roles.end(); }
-
-namespace {
-
-bool names(const std::vector<std::string>& granted, std::string_view one) {
-  return std::ranges::any_of(granted, [&](const std::string& g) { return g == "*" || g == one; });
+static bool grants(const std::vector<std::string>& names, std::string_view wanted) {
+  return std::ranges::any_of(names, [&](const auto& n) { return n == "*" || n == wanted; });
 }
 
-}  // namespace
+bool principal::has(role wanted) const { return std::ranges::find(roles, wanted) != roles.end(); }
 
-bool principal::may_use_queue(std::string_view queue) const { return names(queues, queue); }
-bool principal::may_use_program(std::string_view program) const { return names(programs, program); }
+bool principal::may_use_queue(std::string_view queue) const { return grants(queues, queue); }
+
+bool principal::may_use_program(std::string_view program) const {
+  return grants(programs, program);
+}
 
 }  // namespace leasehold::actors

@@ -202,7 +202,7 @@ const principal_entry* principal_set::find(std::string_view name) const {
 bool principal_set::still_holds(const actors::principal& who, const token_hash& token) const {
   const principal_entry* entry = find(who.name);
   return entry != nullptr && entry->who.tenant == who.tenant && entry->who.roles == who.roles &&
-         entry->who.queues == who.queues &&
+         entry->who.queues == who.queues && entry->who.programs == who.programs &&
          std::ranges::any_of(entry->tokens, [&](const token_hash& known) {
            return equal_in_constant_time(known, token);
          });

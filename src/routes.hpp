@@ -150,6 +150,7 @@ void serve_fence(const call_ptr& c);
 void serve_lock_evidence(const call_ptr& c);
 void serve_openapi(const call_ptr& c);
 void serve_why(const call_ptr& c);
+void serve_key(const call_ptr& c);
 void serve_workers(const call_ptr& c);
 void serve_queues(const call_ptr& c);
 void serve_job_evidence(const call_ptr& c);

@@ -30,8 +30,8 @@ struct principal {
   std::string name;
   protocol::tenant_id tenant;
   std::vector<role> roles;
-  std::vector<std::string> queues;  ///< that it may use; "*" for all
-  std::vector<std::string> programs;
+  std::vector<std::string> queues;       ///< that it may use; "*" for all
+  std::vector<std::string> programs;     ///< whose locks it may use; "*" for all
   std::int64_t max_leases = 10000;       ///< held at once over all its sessions
   std::int64_t requests_per_second = 0;  ///< 0: no limit
 
