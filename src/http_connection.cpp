@@ -4,7 +4,9 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "src/http_answer.hpp"
 #include "src/http_head.hpp"
@@ -33,10 +35,16 @@ class http_connection final : public connection,
     stream_->when_failed([this] { abort(); });
     begin_request();
     limit(host_->limits.head);
-    read();
+    if (stream_->tls() == nullptr) {
+      read();
+      return;
+    }
+    phase_ = phase::securing;
+    stream_->shake_hands([self = shared_from_this()](bool worked) { self->on_handshake(worked); });
   }
 
   void end(protocol::close_code, const std::string&) override {
+    if (phase_ == phase::securing) abort();
     if (phase_ == phase::head && !begun_) finish();
     // Otherwise the answer that is under way closes the connection: the host is ending.
   }
@@ -53,13 +61,44 @@ class http_connection final : public connection,
   }
 
  private:
-  enum class phase { head, body, answering, writing, finished };
+  enum class phase { securing, head, body, answering, writing, finished };
 
   void begin_request() {
     phase_ = phase::head;
     begun_ = false;
     gone_ = std::make_shared<bool>(ended_);
     reader_.begin();
+  }
+
+  void on_handshake(bool worked) {
+    if (phase_ != phase::securing) return;
+    if (!worked) {
+      give_up_handshake();
+      return;
+    }
+    host_->counters->tls_handshakes.fetch_add(1, std::memory_order_relaxed);
+    certificate_ = stream_->tls()->peer_names();
+    phase_ = phase::head;
+    limit(host_->limits.head);
+    read();
+  }
+
+  void give_up_handshake() {
+    const tls_channel& tls = *stream_->tls();
+    // Who connects and leaves without a word only looks whether somebody listens.
+    if (!tls.heard_nothing()) count_failure(tls.fault());
+    if (!tls.met_plain_http()) {
+      abort();
+      return;
+    }
+    stream_->go_on_plain();
+    phase_ = phase::head;
+    refuse(400, "This port speaks TLS only; ask with https:// or wss://.");
+  }
+
+  void count_failure(const char* why) {
+    host_->counters->tls_failures.fetch_add(1, std::memory_order_relaxed);
+    host_->counters->tls_failure.store(why, std::memory_order_relaxed);
   }
 
   void limit(std::chrono::milliseconds time) {
@@ -73,6 +112,7 @@ class http_connection final : public connection,
 
   void too_slow() {
     if (phase_ == phase::finished) return;
+    if (phase_ == phase::securing) count_failure("the handshake took too long");
     if (begun_ && (phase_ == phase::head || phase_ == phase::body)) {
       refuse(408, "The request was not complete in time.");
     } else {
@@ -160,7 +200,9 @@ class http_connection final : public connection,
     head_only_ = reader_.request().method == "HEAD";
     const auto gone = gone_;
     const std::weak_ptr<http_connection> self = shared_from_this();
-    host_->handler->handle(reader_.release(), gone,
+    auto request = reader_.release();
+    request.certificate = certificate_;
+    host_->handler->handle(std::move(request), gone,
                            [self, number = ++request_number_](const http_response& answer) {
                              if (const auto here = self.lock()) here->on_answer(number, answer);
                            });
@@ -210,7 +252,9 @@ class http_connection final : public connection,
              "behind it.");
       return;
     }
-    auto decision = host_->handler->upgrade(reader_.request());
+    auto request = reader_.request();
+    request.certificate = certificate_;
+    auto decision = host_->handler->upgrade(request);
     if (auto* refused = std::get_if<upgrade_refused>(&decision)) {
       answer_and_finish(refused->response);
       return;
@@ -255,6 +299,7 @@ class http_connection final : public connection,
   asio::steady_timer timer_;
   boost::beast::flat_buffer buffer_;
   request_reader reader_;
+  std::vector<std::string> certificate_;  // names of the peer's
 
   phase phase_ = phase::head;
   bool begun_ = false;  // the first byte of the request is here
