@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -127,12 +128,20 @@ class http_connection final : public connection,
     const std::size_t room = host_->limits.head_bytes + read_bytes;
     if (buffer_.size() >= room) return;
     reading_ = true;
-    stream_->async_read_some(
-        buffer_.prepare(std::min(read_bytes, room - buffer_.size())),
-        [self = shared_from_this()](const boost::system::error_code& failed, std::size_t bytes) {
-          self->reading_ = false;
-          self->on_read(failed, bytes);
-        });
+    const auto into = buffer_.prepare(std::min(read_bytes, room - buffer_.size()));
+    stream_->async_read_some(into, [self = shared_from_this(), into](
+                                       const boost::system::error_code& failed, std::size_t bytes) {
+      self->reading_ = false;
+      self->move_up(into.data(), bytes);
+      self->on_read(failed, bytes);
+    });
+  }
+
+  /// A request that was taken out of the buffer while the read was under way may have left it
+  /// empty, so that it begins again at its front: what was read is behind that.
+  void move_up(const void* from, std::size_t bytes) {
+    const auto place = buffer_.prepare(bytes);
+    if (bytes > 0 && place.data() != from) std::memmove(place.data(), from, bytes);
   }
 
   void on_read(const boost::system::error_code& failed, std::size_t bytes) {
