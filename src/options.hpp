@@ -43,6 +43,11 @@ struct options {
   std::string principals;           ///< file; empty: principals.toml in the data directory
   std::string node = "leaseholdd";  ///< this coordinator's name, told to workers
 
+  std::string tls_certificate;  ///< PEM file; empty: connections are plain
+  std::string tls_private_key;
+  std::string tls_client_ca;
+  std::string tls_client_certificates = "none";  ///< or optional, or required
+
   std::string log_level = "info";
   std::string log_format = "auto";  ///< auto: for people on a terminal, else JSON lines
 
@@ -75,6 +80,7 @@ struct options {
   std::map<std::string, queue_options> queues;
 
   [[nodiscard]] endpoint address() const;
+  [[nodiscard]] bool has_tls() const { return !tls_certificate.empty(); }
   [[nodiscard]] std::filesystem::path data_directory() const { return data; }
   [[nodiscard]] std::filesystem::path principals_file() const;
   /// The policy of a job that names none.

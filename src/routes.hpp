@@ -86,7 +86,7 @@ struct call {
   std::shared_ptr<const std::atomic<bool>> gone;
   std::function<void(http_response)> reply;
   actors::principal who;  ///< of open routes: without a name
-  token_hash token{};     ///< that it was authenticated by
+  credential_proof by;    ///< that it was authenticated by
   std::int64_t principals_version = 0;
   std::string id;  ///< the path's {id}
   query_reader query;
@@ -95,7 +95,7 @@ struct call {
 
   /// For what outlives the call.
   [[nodiscard]] credential make_credential() const {
-    return {api->shared.principals, who, token, principals_version};
+    return {api->shared.principals, who, by, principals_version};
   }
   [[nodiscard]] protocol::lease_key key() const { return {who.tenant, protocol::lease_id(id)}; }
   void refuse(protocol::reason why, std::string detail = {}) const;
@@ -150,7 +150,6 @@ void serve_fence(const call_ptr& c);
 void serve_lock_evidence(const call_ptr& c);
 void serve_openapi(const call_ptr& c);
 void serve_why(const call_ptr& c);
-void serve_key(const call_ptr& c);
 void serve_workers(const call_ptr& c);
 void serve_queues(const call_ptr& c);
 void serve_job_evidence(const call_ptr& c);

@@ -119,6 +119,24 @@ std::optional<start_failed> server::parts::read_access() {
   return std::nullopt;
 }
 
+tls_files tls_files_of(const options& chosen) {
+  auto clients = client_certificates::none;
+  if (chosen.tls_client_certificates == "optional") clients = client_certificates::optional;
+  if (chosen.tls_client_certificates == "required") clients = client_certificates::required;
+  return {chosen.tls_certificate, chosen.tls_private_key, chosen.tls_client_ca, clients};
+}
+
+std::optional<start_failed> server::parts::read_tls() {
+  if (!how.chosen.has_tls()) return std::nullopt;
+  auto read = tls_context::read(tls_files_of(how.chosen));
+  if (auto* fault = std::get_if<tls_fault>(&read)) {
+    return start_failed{fault->sentence, exit_bad_options};
+  }
+  tls = std::make_shared<live_tls>(std::get<std::shared_ptr<const tls_context>>(std::move(read)));
+  tell_certificate(how.chosen);
+  return std::nullopt;
+}
+
 std::optional<start_failed> server::parts::open_store() {
   auto opened = storage::open_sqlite_store(
       {.directory = how.chosen.data_directory(),
@@ -211,7 +229,10 @@ std::optional<start_failed> server::parts::listen() {
   shared.evidence = std::make_shared<evidence_reader>(store);
   shared.lines = lines;
   shared.counters = counters;
-  shared.metrics = [this] { return metrics_page({counters}, lines.get(), &ears->counters()); };
+  shared.metrics = [this] {
+    return metrics_page({counters}, lines.get(), &ears->counters(),
+                        tls == nullptr ? 0 : tls->current()->expires_s());
+  };
   shared.unready = [this] { return why_unready(); };
   shared.full = [this] { return ears->full(); };
 
@@ -219,7 +240,7 @@ std::optional<start_failed> server::parts::listen() {
   for (std::size_t i = 0; i < loops.size(); ++i) {
     threads.push_back({loops[i].get(), make_api(i, shared)});
   }
-  ears = std::make_unique<listener>(std::move(threads), net_limits{});
+  ears = std::make_unique<listener>(std::move(threads), net_limits{}, tls);
   const endpoint where = how.chosen.address();
   auto opened = ears->open(where.host, where.port);
   if (auto* failed = std::get_if<listen_failed>(&opened)) return start_failed{failed->sentence};
@@ -227,6 +248,7 @@ std::optional<start_failed> server::parts::listen() {
   lines->write(log_level::info, "listening",
                {{"address", where.host},
                 {"port", std::int64_t{port}},
+                {"tls", tls != nullptr},
                 {"data", how.chosen.data},
                 {"threads", how.chosen.threads},
                 {"clock", word(clock->basis())}});
@@ -242,6 +264,7 @@ std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how
   auto made = std::unique_ptr<server>(new server(std::move(p)));
   parts& all = *made->parts_;
   if (auto failed = all.read_access()) return *failed;
+  if (auto failed = all.read_tls()) return *failed;
   if (auto failed = all.open_store()) return *failed;
   all.reads = std::make_shared<storage::read_pool>();
   all.start_loops();

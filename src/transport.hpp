@@ -46,7 +46,8 @@ struct http_request {
   std::string target;                                        ///< path and query as sent
   std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case
   std::string body;
-  std::string peer;  ///< address, for counters only
+  std::string peer;                      ///< address, for counters only
+  std::vector<std::string> certificate;  ///< names in the client's certificate, where it has one
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 

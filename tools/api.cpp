@@ -32,6 +32,8 @@ std::string variable(const char* name) {
 /// directory. Empty: there is none, and calls go out without a credential.
 std::string token_path(const command_line& line) {
   if (!line.token_file.empty()) return line.token_file;
+  // A client certificate says who calls; somebody else's token beside it would be refused.
+  if (!line.cert_file.empty()) return "";
   const auto path = default_data_directory() + "/operator.token";
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? path : "";
@@ -104,6 +106,8 @@ exit_code api::open(const command_line& line, const std::function<exit_code(api&
   client_options options;
   options.where = *where;
   options.ca_file = line.ca_file;
+  options.cert_file = line.cert_file;
+  options.key_file = line.key_file;
   std::string fault;
   options.token = bearer_token(line, fault);
   if (!fault.empty()) return complain(exit_code::forbidden, fault);

@@ -58,6 +58,13 @@ void build_program(CLI::App& app, command_line& line) {
       ->envname("LEASEHOLD_TOKEN_FILE");
   app.add_option("--ca-file", line.ca_file, "Certificates to trust for https (PEM)")
       ->envname("LEASEHOLD_CA_FILE");
+  auto* certificate =
+      app.add_option("--cert-file", line.cert_file, "Client certificate for https (PEM)")
+          ->envname("LEASEHOLD_CERT_FILE");
+  auto* key = app.add_option("--key-file", line.key_file, "Key of the client certificate (PEM)")
+                  ->envname("LEASEHOLD_KEY_FILE")
+                  ->needs(certificate);
+  certificate->needs(key);
   app.add_flag("--json", line.json, "Print JSON: one document, or one a line for lists");
 #define LEASEHOLD_SUBCOMMAND(name) add_##name(app, line);
 #include "tools/subcommands.def"

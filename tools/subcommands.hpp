@@ -14,6 +14,8 @@ struct command_line {
   std::string url = "http://127.0.0.1:7878";
   std::string token_file;  ///< empty: LEASEHOLD_TOKEN_FILE, else none
   std::string ca_file;     ///< trusted certificates for https; empty: the system's
+  std::string cert_file;   ///< client certificate for https, with key_file; empty: none
+  std::string key_file;
   bool json = false;
   exit_code result = exit_code::ok;  ///< what the process returns; a subcommand's callback sets it
 };

@@ -26,9 +26,13 @@ error_code timed_connection::open(const client_options& options) {
   stream_->plain().expires_at(deadline);
   if ((error = connect(options))) return error;
   if (auto* secure = stream_->secure()) {
-    SSL_set_tlsext_host_name(secure->native_handle(), options.where.host.c_str());
-    secure->set_verify_callback(asio::ssl::host_name_verification(options.where.host));
-    secure->handshake(asio::ssl::stream_base::client, error);
+    error_code no_address;
+    asio::ip::make_address(options.where.host, no_address);
+    if (no_address) {
+      SSL_set_tlsext_host_name(secure->native_handle(), options.where.host.c_str());
+    }
+    secure->set_verify_callback(asio::ssl::host_name_verification(options.where.host), error);
+    if (!error) secure->handshake(asio::ssl::stream_base::client, error);
   }
   return error;
 }
@@ -40,6 +44,11 @@ error_code timed_connection::prepare_tls(const client_options& options) {
   tls_->set_verify_mode(asio::ssl::verify_peer, error);
   if (!error && options.ca_file.empty()) tls_->set_default_verify_paths(error);
   if (!error && !options.ca_file.empty()) tls_->load_verify_file(options.ca_file, error);
+  if (error || options.cert_file.empty()) return error;
+  // Nobody is there to be asked for a passphrase.
+  tls_->set_password_callback([](std::size_t, auto) { return std::string(); }, error);
+  if (!error) tls_->use_certificate_chain_file(options.cert_file, error);
+  if (!error) tls_->use_private_key_file(options.key_file, asio::ssl::context::pem, error);
   return error;
 }
 

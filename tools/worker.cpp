@@ -139,6 +139,8 @@ worker_plan make_plan(const worker_settings& chosen, const command_line& line) {
   options.urls = {line.url};
   options.urls.insert(options.urls.end(), chosen.more_urls.begin(), chosen.more_urls.end());
   options.ca_file = line.ca_file;
+  options.cert_file = line.cert_file;
+  options.key_file = line.key_file;
   options.client_name = "leasehold-worker";
   options.client_version = LEASEHOLD_VERSION;
   options.json = chosen.wire_json;
