@@ -34,9 +34,10 @@ closing closing_of(const protocol::row& what, const protocol::record& after) {
 class group_recorder final : public protocol::row_sink {
  public:
   /// `resolves`: a conflict is resolved at once, because the stored record confirms the holder.
+  /// `kept`: the lease's policy, which a refused acquire leaves as it is.
   group_recorder(protocol::row_group& rows, decision_group& out, const refusals_seen* refused,
-                 std::size_t events, bool resolves)
-      : rows_(rows), out_(out), events_(static_cast<std::int64_t>(events)), resolves_(resolves) {
+                 std::size_t events, bool resolves, protocol::policy_id kept)
+      : rows_(rows), out_(out), kept_(kept), events_(static_cast<std::int64_t>(events)), resolves_(resolves) {
     if (refused != nullptr) refused_ = *refused;
   }
 
@@ -52,10 +53,12 @@ class group_recorder final : public protocol::row_sink {
     const bool counted = own && over_budget(what, after);
     const bool unseen = resolved_unseen_ && what.kind == event_kind::resolve && what.derived;
     if (!counted && !unseen) {
-      // What a refused acquirer wanted beside its name is nobody's evidence.
+      // A refused acquire changes nothing: neither its policy nor its body becomes the lease's.
       if (own && what.kind == event_kind::acquire &&
           what.answer.decision != protocol::decision::accepted) {
         rows_.attach({});
+        rows_.judge_by(kept_);
+        out_.policy = kept_;
       }
       rows_.on_row(what, after);
       out_.last_at = what.at;
@@ -114,6 +117,7 @@ class group_recorder final : public protocol::row_sink {
 
   protocol::row_group& rows_;
   decision_group& out_;
+  protocol::policy_id kept_;
   refusals_seen refused_;
   std::int64_t events_;  ///< of the group: a small one cannot spend a budget by itself
   bool resolves_;
@@ -167,7 +171,9 @@ void lease_actor::decide(lease_work& work) {
                            work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
   decision_group out;
   const bool resolves = protocol::resolves_conflict(policy, work.stored);
-  group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves);
+  out.policy = work.asked ? work.asked_id : work.policy_id;
+  group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves,
+                          work.policy_id);
   // A deadline that is due belongs to the grant before and to its policy.
   if (work.events.empty() || work.asked) {
     protocol::expire_due(*next, policy, work.stamp, recorder);
@@ -190,7 +196,6 @@ void lease_actor::decide(lease_work& work) {
   }
   out.count = rows.count();
   out.rows = rows.take_bytes();
-  out.policy = work.asked ? work.asked_id : work.policy_id;
   if (out.count > 0) {
     state_ = next;
     out.after = std::move(next);

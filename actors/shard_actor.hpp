@@ -23,6 +23,12 @@
 
 namespace leasehold::actors {
 
+/// Whether the group is an acquire that was accepted.
+inline bool is_granted(const decision_group& out) {
+  return !out.answers.empty() && out.answers.front().kind == protocol::event_kind::acquire &&
+         out.answers.front().decision == protocol::decision::accepted;
+}
+
 /// Whether the group is the offer of a job to a session.
 inline bool is_offer(const event_group& group) {
   return group.operation && group.operation->what.kind == protocol::event_kind::offer;

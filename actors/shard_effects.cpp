@@ -88,7 +88,7 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     }
   }
 
-  if (group.operation && group.operation->lock && out.answers.front().decision == protocol::decision::accepted) {
+  if (group.operation && group.operation->lock && is_granted(out)) {
     lease.policy = out.policy;
     lock_granted(entry, *group.operation->lock);
   }

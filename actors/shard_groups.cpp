@@ -166,8 +166,9 @@ void shard_actor::decided(lease_decided& message) {
   } else {
     const auto& operation = lease.groups->deciding->operation;
     const auto* chosen = operation && operation->spec   ? &operation->spec->policy
-                         : operation && operation->lock ? &operation->lock->policy
-                                                        : nullptr;
+                         : operation && operation->lock && is_granted(message.group)
+                             ? &operation->lock->policy
+                             : nullptr;
     if (chosen != nullptr && !logged_policies_.contains(message.group.policy)) {
       logged_policies_.insert(message.group.policy);
       buffer_policies_.emplace_back(message.group.policy, *chosen);

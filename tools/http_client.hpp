@@ -66,6 +66,8 @@ struct client_options {
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::milliseconds answer_timeout{30000};
   std::size_t body_limit = std::size_t{64} * 1024 * 1024;
+  /// Once it is readable, a call that waits fails at once; -1: none. It must stay open.
+  int stop_descriptor = -1;
 };
 
 /// One connection to one coordinator. Not for use from two threads.

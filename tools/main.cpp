@@ -7,6 +7,11 @@
 namespace leasehold::tools {
 namespace {
 
+/// A caller of `exec` reads its code as that of a command, where 2 is nothing special.
+exit_code usage_code(const CLI::App& app) {
+  return app.got_subcommand("exec") ? exit_code::exec_failed : exit_code::malformed;
+}
+
 exit_code run(int argc, char** argv) {
   CLI::App app;
   command_line line;
@@ -19,7 +24,7 @@ exit_code run(int argc, char** argv) {
     const bool asked_for_help = app.exit(wrong, out, error) == 0;
     write_out(out.str());
     write_error(error.str());
-    return asked_for_help ? exit_code::ok : exit_code::malformed;
+    return asked_for_help ? exit_code::ok : usage_code(app);
   }
   return line.result;
 }

@@ -1,6 +1,9 @@
 #include "tools/timed_stream.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace leasehold::tools {
@@ -8,9 +11,12 @@ namespace leasehold::tools {
 error_code timed_socket::wait(short events) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - clock::now()).count();
   if (left <= 0) return asio::error::timed_out;
-  pollfd one{socket_.native_handle(), events, 0};
-  const int ready = ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000)));
+  std::array<pollfd, 2> both{
+      {{socket_.native_handle(), events, 0}, {stop_descriptor_, POLLIN, 0}}};
+  const int ready = ::poll(both.data(), both.size(),
+                           static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000)));
   if (ready < 0 && errno != EINTR) return {errno, boost::system::system_category()};
+  if (ready > 0 && both[1].revents != 0) return asio::error::operation_aborted;
   return ready == 0 ? error_code(asio::error::timed_out) : error_code();
 }
 
@@ -24,6 +30,7 @@ error_code timed_connection::open(const client_options& options) {
   stream_ = std::make_unique<any_stream>(io_, tls_.get());
   const auto deadline = clock::now() + options.connect_timeout;
   stream_->plain().expires_at(deadline);
+  stream_->plain().stop_at(options.stop_descriptor);
   if ((error = connect(options))) return error;
   if (auto* secure = stream_->secure()) {
     error_code no_address;
@@ -63,6 +70,8 @@ error_code timed_connection::connect(const client_options& options) {
     error_code ignored;
     socket.close(ignored);
     socket.open(candidate.endpoint().protocol(), error);
+    // Asio leaves it open for programs that are run.
+    if (!error) ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     if (!error) socket.non_blocking(true, error);
     if (!error) error = connect_to(candidate.endpoint());
     if (!error) break;
