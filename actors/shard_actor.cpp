@@ -363,11 +363,12 @@ std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenan
 
 lease_view shard_actor::view_of(const lease_entry& entry) const {
   const auto facts = entry.facts();
-  return {entry.tenant(), facts.state, spec_of(facts), lock_of(facts), facts.policy, facts.last_row};
+  return {entry.tenant(), facts.state,  spec_of(facts),
+          lock_of(facts), facts.policy, facts.last_row};
 }
 
-void shard_actor::await(const protocol::lease_key& key, protocol::instant until,
-                        record_test wanted, view_reply then) {
+void shard_actor::await(const protocol::lease_key& key, protocol::instant until, record_test wanted,
+                        view_reply then) {
   const auto* entry = find(key);
   if (entry == nullptr || until <= context_->clock->now() || wanted(*entry->state())) {
     then(entry ? std::optional{view_of(*entry)} : std::nullopt);

@@ -243,7 +243,8 @@ void shard_actor::tell_holder(lease_entry& entry, const protocol::record& before
   const bool by_tie = group.operation && group.operation->tied;
   if (ended && (by_tie || out.closed != closing::by_holder) && out.closed != closing::none) {
     push(entry.tenant(), before.held_by,
-         {0, protocol::lease_lost{{after.lease, before.gen, lease.last_row, by_tie ? protocol::loss::settled : loss_of(out.closed)}}});
+         {0, protocol::lease_lost{{after.lease, before.gen, lease.last_row,
+                                   by_tie ? protocol::loss::settled : loss_of(out.closed)}}});
   }
   if (after.cancel_requested_at && !before.cancel_requested_at &&
       after.state == lease_state::active) {
