@@ -168,6 +168,10 @@ void shard_actor::forbid(const session_ptr& session, const lease_frames& lease) 
 
 void shard_actor::take_operation(shard_operation& operation) {
   begin_turn();
+  if (answer_old_request(operation)) {
+    send_answers();
+    return;
+  }
   if (operation.what.kind == protocol::event_kind::acquire) {
     take_acquire(operation);
     send_answers();
@@ -276,6 +280,24 @@ std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& ten
   auto& count = leases_of_tenant_[tenant];
   if (!count) count = context_->usage->leases_of(tenant);
   return *count;
+}
+
+bool shard_actor::answer_old_request(shard_operation& operation) {
+  const auto* entry = find(operation.key);
+  if (entry == nullptr || operation.what.request.empty()) return false;
+  const auto* done = older_requests_.find(entry->mark, operation.what.request, operation.ingress);
+  if (done == nullptr) return false;
+  if (!protocol::is_repeat(*done, operation.what)) {
+    refuse(operation, protocol::reason::request_reused);
+    return true;
+  }
+  frame_answer said;
+  said.kind = operation.what.kind;
+  said.decision = protocol::decision::ignored;
+  said.reason = protocol::reason::duplicate_request;
+  context_->counters->refuse(said.reason);
+  answer_request(*entry, operation, said, {}, done->answered);
+  return true;
 }
 
 void shard_actor::refuse(const shard_operation& operation, protocol::reason why) {

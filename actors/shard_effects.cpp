@@ -93,6 +93,7 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     lock_granted(entry, *group.operation->lock);
   }
 
+  older_requests_.note(entry.mark, *before, *lease.state, out.last_at);
   follow_holder(entry, *before);
   budget(entry, group, out);
   if (group.operation) {
@@ -185,7 +186,13 @@ void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
   const auto& said = out.answers.front();
   const auto retry = retry_after(said.decision, said.reason, *lease.state, group.stamp);
   if (operation.lock) {
-    answer_acquire(entry, operation, said, retry);
+    protocol::generation granted;
+    if (said.decision == protocol::decision::accepted) {
+      granted = lease.state->gen;
+    } else if (const auto* done = remembered(*lease.state, operation.what.request)) {
+      granted = done->answered;
+    }
+    answer_request(entry, operation, said, retry, granted);
     return;
   }
   if (is_offer(group) && said.decision != protocol::decision::applied) {

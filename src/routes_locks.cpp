@@ -9,6 +9,7 @@
 #include "src/page_token.hpp"
 #include "src/routes.hpp"
 #include "src/routes_answer.hpp"
+#include "src/waiting_call.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -273,9 +274,16 @@ void serve_acquire(const call_ptr& c) {
   what.spec.name = std::move(*name);
   what.spec.typed = typed.target;
   what.sent_at = c->api->gateway->now();
-  what.gone = c->gone;
-  c->api->gateway->acquire(std::move(what),
-                           [c](const actors::answer& given) { answer_lock(c, given); });
+  if (what.wait.ms == 0) {
+    c->api->gateway->acquire(std::move(what),
+                             [c](const actors::answer& given) { answer_lock(c, given); });
+    return;
+  }
+  auto waits = waiting_call::begin(c);
+  what.gone = [waits] { return waits->is_gone(); };
+  c->api->gateway->acquire(std::move(what), [c, waits](const actors::answer& given) {
+    if (waits->end()) answer_lock(c, given);
+  });
 }
 
 void serve_renew_lock(const call_ptr& c) { operate_on_lock(c, event_kind::renew, read_renew); }
@@ -301,7 +309,9 @@ void serve_lock(const call_ptr& c) {
               if (generation) known = protocol::generation{*generation};
               const protocol::duration wait{wait_ms.value_or(longest_wait_for_change_ms)};
               c->api->gateway->await_change(key, known, c->api->gateway->now() + wait,
-                                            [c](const std::optional<actors::lease_view>& changed) {
+                                            [c, call = waiting_call::begin(c)](
+                                                const std::optional<actors::lease_view>& changed) {
+                                              if (!call->end()) return;
                                               if (!changed || !changed->lock)
                                                 return c->refuse(reason::unknown_lease);
                                               c->answer(200, lock_json(*changed));

@@ -3,7 +3,6 @@
 // the commit that makes them true. No call blocks or throws.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -82,8 +81,8 @@ struct acquire_request {
   protocol::instant sent_at;
   protocol::request_id request;
   lock_spec spec;
-  protocol::duration wait;                        ///< 0: it does not wait
-  std::shared_ptr<const std::atomic<bool>> gone;  ///< true: nobody waits any more; may be null
+  protocol::duration wait;     ///< 0: it does not wait
+  std::function<bool()> gone;  ///< whether nobody waits any more; any thread; may be empty
 };
 
 struct job_filter {
