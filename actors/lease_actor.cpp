@@ -37,7 +37,11 @@ class group_recorder final : public protocol::row_sink {
   /// `kept`: the lease's policy, which a refused acquire leaves as it is.
   group_recorder(protocol::row_group& rows, decision_group& out, const refusals_seen* refused,
                  std::size_t events, bool resolves, protocol::policy_id kept)
-      : rows_(rows), out_(out), kept_(kept), events_(static_cast<std::int64_t>(events)), resolves_(resolves) {
+      : rows_(rows),
+        out_(out),
+        kept_(kept),
+        events_(static_cast<std::int64_t>(events)),
+        resolves_(resolves) {
     if (refused != nullptr) refused_ = *refused;
   }
 

@@ -168,6 +168,10 @@ void shard_actor::forbid(const session_ptr& session, const lease_frames& lease) 
 
 void shard_actor::take_operation(shard_operation& operation) {
   begin_turn();
+  if (answer_old_request(operation)) {
+    send_answers();
+    return;
+  }
   if (operation.what.kind == protocol::event_kind::acquire) {
     take_acquire(operation);
     send_answers();
@@ -278,6 +282,25 @@ std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& ten
   return *count;
 }
 
+bool shard_actor::answer_old_request(shard_operation& operation) {
+  const auto* entry = find(operation.key);
+  if (entry == nullptr || operation.what.request.empty()) return false;
+  const auto* repeated =
+      older_requests_.find(entry->mark, operation.what.request, operation.ingress);
+  if (repeated == nullptr) return false;
+  if (!protocol::is_repeat(*repeated, operation.what)) {
+    refuse(operation, protocol::reason::request_reused);
+    return true;
+  }
+  frame_answer said;
+  said.kind = operation.what.kind;
+  said.decision = protocol::decision::ignored;
+  said.reason = protocol::reason::duplicate_request;
+  context_->counters->refuse(said.reason);
+  answer_request(*entry, operation, said, {}, repeated->answered);
+  return true;
+}
+
 void shard_actor::refuse(const shard_operation& operation, protocol::reason why) {
   context_->counters->refuse(why);
   release_request(operation);
@@ -363,11 +386,12 @@ std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenan
 
 lease_view shard_actor::view_of(const lease_entry& entry) const {
   const auto facts = entry.facts();
-  return {entry.tenant(), facts.state, spec_of(facts), lock_of(facts), facts.policy, facts.last_row};
+  return {entry.tenant(), facts.state,  spec_of(facts),
+          lock_of(facts), facts.policy, facts.last_row};
 }
 
-void shard_actor::await(const protocol::lease_key& key, protocol::instant until,
-                        record_test wanted, view_reply then) {
+void shard_actor::await(const protocol::lease_key& key, protocol::instant until, record_test wanted,
+                        view_reply then) {
   const auto* entry = find(key);
   if (entry == nullptr || until <= context_->clock->now() || wanted(*entry->state())) {
     then(entry ? std::optional{view_of(*entry)} : std::nullopt);

@@ -19,6 +19,7 @@
 #include "actors/deadline_index.hpp"
 #include "actors/lease_actor.hpp"
 #include "actors/lease_table.hpp"
+#include "actors/older_requests.hpp"
 #include "leasehold/actors/messages.hpp"
 
 namespace leasehold::actors {
@@ -33,6 +34,10 @@ inline bool is_granted(const decision_group& out) {
 inline bool is_offer(const event_group& group) {
   return group.operation && group.operation->what.kind == protocol::event_kind::offer;
 }
+
+/// What the record remembers of a request; null: nothing.
+const protocol::remembered_request* remembered(const protocol::record& r,
+                                               const protocol::request_id& id);
 
 /// The job that a request names by itself. A job with a name of its own is noted there, too, so
 /// that a request is known wherever its job lives.
@@ -87,6 +92,8 @@ class shard_actor final : public coordinator_actor {
   /// Null: it is no lock.
   [[nodiscard]] std::shared_ptr<const lock_spec> lock_of(const lease_facts& facts) const;
   void refuse(const shard_operation& operation, protocol::reason why);
+  /// Answers a request that took effect so long ago that its lease's record has forgotten it.
+  bool answer_old_request(shard_operation& operation);
   /// Whether the principal may use the queue or the program that the lease is of.
   static bool may_use(const principal& who, const lease_entry& entry);
   /// Answers frames of a principal that may not use the lease; it is not touched.
@@ -108,6 +115,9 @@ class shard_actor final : public coordinator_actor {
   [[nodiscard]] static bool must_wait(const lease_entry* entry, const shard_operation& operation);
   void join_line(lease_entry& entry, shard_operation& operation);
   void wake_line(lease_entry& entry);
+  struct lock_line;
+  std::shared_ptr<shard_operation> take_waiter(
+      lock_line& line, std::map<std::uint64_t, std::shared_ptr<shard_operation>>::iterator at);
   void wake_line_at(std::uint64_t mark, protocol::instant at);
   void end_wait(std::uint64_t mark, std::uint64_t number);
   void leave_line(const stop_waiting& message);
@@ -116,8 +126,10 @@ class shard_actor final : public coordinator_actor {
   void take_tie(tie_lock& message);
   void close_ties(const lease_entry& entry, const protocol::record& before);
   void end_tied_lock(const tie_closed& message);
-  void answer_acquire(const lease_entry& entry, const shard_operation& operation,
-                      const frame_answer& said, protocol::duration retry);
+  /// `granted`: the generation that the request was answered with; 0: none.
+  void answer_request(const lease_entry& entry, const shard_operation& operation,
+                      const frame_answer& said, protocol::duration retry,
+                      protocol::generation granted);
 
   // ---- shard_checkpoint.cpp: from the store, and to it
   void load(load_leases& message);
@@ -235,6 +247,7 @@ class shard_actor final : public coordinator_actor {
   std::vector<std::pair<std::size_t, for_queue>> queue_news_;  ///< of the same, by thread
 
   refusal_budget refusals_;
+  older_requests older_requests_;
   /// Jobs with a name of their own by the job that their request would name.
   std::map<protocol::lease_key, protocol::lease_id> requests_;
 
@@ -273,6 +286,8 @@ class shard_actor final : public coordinator_actor {
   /// Those who wait for one lock, first come first served. It is gone with the last of them.
   struct lock_line {
     std::map<std::uint64_t, std::shared_ptr<shard_operation>> waiters;  ///< by number
+    /// The numbers of those that a session's Acquire asked for.
+    std::map<std::pair<session_id, std::int64_t>, std::uint64_t> by_frame;
     protocol::instant closed_until;  ///< nobody is let through before: the store took no write
     protocol::instant wakes_at;      ///< an alarm is set for then; 0: none
   };

@@ -93,6 +93,7 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     lock_granted(entry, *group.operation->lock);
   }
 
+  older_requests_.note(entry.mark, *before, *lease.state, out.last_at);
   follow_holder(entry, *before);
   budget(entry, group, out);
   if (group.operation) {
@@ -185,7 +186,13 @@ void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
   const auto& said = out.answers.front();
   const auto retry = retry_after(said.decision, said.reason, *lease.state, group.stamp);
   if (operation.lock) {
-    answer_acquire(entry, operation, said, retry);
+    protocol::generation granted;
+    if (said.decision == protocol::decision::accepted) {
+      granted = lease.state->gen;
+    } else if (const auto* known = remembered(*lease.state, operation.what.request)) {
+      granted = known->answered;
+    }
+    answer_request(entry, operation, said, retry, granted);
     return;
   }
   if (is_offer(group) && said.decision != protocol::decision::applied) {
@@ -243,7 +250,8 @@ void shard_actor::tell_holder(lease_entry& entry, const protocol::record& before
   const bool by_tie = group.operation && group.operation->tied;
   if (ended && (by_tie || out.closed != closing::by_holder) && out.closed != closing::none) {
     push(entry.tenant(), before.held_by,
-         {0, protocol::lease_lost{{after.lease, before.gen, lease.last_row, by_tie ? protocol::loss::settled : loss_of(out.closed)}}});
+         {0, protocol::lease_lost{{after.lease, before.gen, lease.last_row,
+                                   by_tie ? protocol::loss::settled : loss_of(out.closed)}}});
   }
   if (after.cancel_requested_at && !before.cancel_requested_at &&
       after.state == lease_state::active) {

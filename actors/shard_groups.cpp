@@ -165,7 +165,7 @@ void shard_actor::decided(lease_decided& message) {
     arm_timer();
   } else {
     const auto& operation = lease.groups->deciding->operation;
-    const auto* chosen = operation && operation->spec   ? &operation->spec->policy
+    const auto* chosen = operation && operation->spec ? &operation->spec->policy
                          : operation && operation->lock && is_granted(message.group)
                              ? &operation->lock->policy
                              : nullptr;

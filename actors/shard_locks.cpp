@@ -11,9 +11,12 @@ namespace leasehold::actors {
 
 namespace {
 
-bool is_gone(const shard_operation& waiter) {
-  return waiter.gone != nullptr && waiter.gone->load(std::memory_order_relaxed);
-}
+bool is_gone(const shard_operation& waiter) { return waiter.gone && waiter.gone(); }
+
+/// Nobody has it, and nobody is kept from it.
+bool is_free(const protocol::record& r) { return !protocol::is_live(r.state) && !r.frozen; }
+
+}  // namespace
 
 const protocol::remembered_request* remembered(const protocol::record& r,
                                                const protocol::request_id& id) {
@@ -23,11 +26,6 @@ const protocol::remembered_request* remembered(const protocol::record& r,
   }
   return nullptr;
 }
-
-/// Nobody has it, and nobody is kept from it.
-bool is_free(const protocol::record& r) { return !protocol::is_live(r.state) && !r.frozen; }
-
-}  // namespace
 
 void shard_actor::enqueue_operation(lease_entry& entry, shard_operation operation) {
   event_group group;
@@ -81,12 +79,10 @@ bool shard_actor::must_wait(const lease_entry* entry, const shard_operation& ope
 void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
   auto& line = lines_[entry.mark];
   if (line.waiters.size() >= options_->waiters_per_lock) {
-    const auto left = std::erase_if(line.waiters, [&](auto& each) {
-      if (!is_gone(*each.second)) return false;
-      give_back(*each.second);
-      return true;
-    });
-    context_->counters->lock_waiters.add(-static_cast<std::int64_t>(left));
+    for (auto it = line.waiters.begin(); it != line.waiters.end();) {
+      const auto at = it++;
+      if (is_gone(*at->second)) give_back(*take_waiter(line, at));
+    }
   }
   if (line.waiters.size() >= options_->waiters_per_lock) {
     give_back(operation);
@@ -111,10 +107,22 @@ void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
   operation.has_waited = true;
   const auto number = ++next_waiter_;
   const auto until = operation.wait_until;
+  if (operation.session) {
+    line.by_frame[{operation.session->epoch, operation.what.frame_id}] = number;
+  }
   line.waiters.emplace(number, std::make_shared<shard_operation>(std::move(operation)));
   context_->counters->lock_waiters.add();
   alarm_at(until, [this, mark = entry.mark, number] { end_wait(mark, number); });
   wake_line(entry);
+}
+
+std::shared_ptr<shard_operation> shard_actor::take_waiter(
+    lock_line& line, std::map<std::uint64_t, std::shared_ptr<shard_operation>>::iterator at) {
+  auto waiter = std::move(at->second);
+  line.waiters.erase(at);
+  if (waiter->session) line.by_frame.erase({waiter->session->epoch, waiter->what.frame_id});
+  context_->counters->lock_waiters.add(-1);
+  return waiter;
 }
 
 void shard_actor::wake_line(lease_entry& entry) {
@@ -124,9 +132,7 @@ void shard_actor::wake_line(lease_entry& entry) {
   const auto now = context_->clock->now();
   auto& waiters = line.waiters;
   while (!waiters.empty() && is_gone(*waiters.begin()->second)) {
-    give_back(*waiters.begin()->second);
-    waiters.erase(waiters.begin());
-    context_->counters->lock_waiters.add(-1);
+    give_back(*take_waiter(line, waiters.begin()));
   }
   if (waiters.empty()) {
     lines_.erase(found);
@@ -141,9 +147,7 @@ void shard_actor::wake_line(lease_entry& entry) {
       return;
     }
   }
-  const auto first = std::move(waiters.begin()->second);
-  waiters.erase(waiters.begin());
-  context_->counters->lock_waiters.add(-1);
+  const auto first = take_waiter(line, waiters.begin());
   if (waiters.empty()) lines_.erase(found);
   first->ingress = now;
   enqueue_operation(entry, std::move(*first));
@@ -167,9 +171,7 @@ void shard_actor::end_wait(std::uint64_t mark, std::uint64_t number) {
   auto& waiters = found->second.waiters;
   const auto it = waiters.find(number);
   if (it == waiters.end()) return;
-  const auto waiter = std::move(it->second);
-  waiters.erase(it);
-  context_->counters->lock_waiters.add(-1);
+  const auto waiter = take_waiter(found->second, it);
   give_back(*waiter);
   refuse(*waiter, protocol::reason::wait_deadline_passed);
   if (waiters.empty()) {
@@ -184,13 +186,9 @@ void shard_actor::leave_line(const stop_waiting& message) {
   if (entry == nullptr) return;
   const auto found = lines_.find(entry->mark);
   if (found == lines_.end()) return;
-  for (const auto& [number, waiter] : found->second.waiters) {
-    if (waiter->session != nullptr && waiter->session->epoch == message.session->epoch &&
-        waiter->what.frame_id == message.acquire) {
-      end_wait(entry->mark, number);
-      return;
-    }
-  }
+  const auto& by_frame = found->second.by_frame;
+  const auto waiter = by_frame.find({message.session->epoch, message.acquire});
+  if (waiter != by_frame.end()) end_wait(entry->mark, waiter->second);
 }
 
 void shard_actor::name_lock(lease_entry& entry, const lock_spec& spec) {
@@ -210,8 +208,9 @@ void shard_actor::lock_granted(lease_entry& entry, const lock_spec& spec) {
   name_lock(entry, spec);
 }
 
-void shard_actor::answer_acquire(const lease_entry& entry, const shard_operation& operation,
-                                 const frame_answer& said, protocol::duration retry) {
+void shard_actor::answer_request(const lease_entry& entry, const shard_operation& operation,
+                                 const frame_answer& said, protocol::duration retry,
+                                 protocol::generation granted) {
   const auto facts = entry.facts();
   if (operation.session) {
     protocol::frame_verdict verdict;
@@ -237,11 +236,7 @@ void shard_actor::answer_acquire(const lease_entry& entry, const shard_operation
   a.reason = said.reason;
   a.retry_after = retry;
   a.created = said.decision == protocol::decision::accepted;
-  if (a.created) {
-    a.granted = facts.state->gen;
-  } else if (const auto* before = remembered(*facts.state, operation.what.request)) {
-    a.granted = before->answered;
-  }
+  a.granted = granted;
   if (entry.known()) a.lease = view_of(entry);
   context_->link->post(operation.reply_thread,
                        [reply = operation.reply, a = std::move(a)] { reply(a); });

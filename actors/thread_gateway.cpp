@@ -145,7 +145,7 @@ void thread_gateway::ask_shard(const protocol::lease_key& key,
 }
 
 void thread_gateway::find_lease(protocol::lease_key key,
-                              std::function<void(std::optional<lease_view>)> reply) {
+                                std::function<void(std::optional<lease_view>)> reply) {
   ask_shard(key, [key, reply = std::move(reply), thread = context_->thread](shard_actor& shard) {
     const auto* entry = shard.find(key);
     shard.context().link->post(thread, [reply, view = entry ? std::optional{shard.view_of(*entry)}
@@ -191,8 +191,9 @@ void thread_gateway::await_change(protocol::lease_key key, std::optional<protoco
       key, until,
       [key, gen](const shard_actor& shard) -> shard_actor::record_test {
         const auto* entry = shard.find(key);
-        const auto known =
-            gen ? *gen : entry != nullptr ? live_generation(*entry->state()) : protocol::generation{};
+        const auto known = gen                ? *gen
+                           : entry != nullptr ? live_generation(*entry->state())
+                                              : protocol::generation{};
         return [known](const protocol::record& r) { return live_generation(r) != known; };
       },
       std::move(reply));
@@ -220,7 +221,8 @@ bool matches(const lease_entry& entry, const job_filter& filter) {
 bool is_owned_by(const protocol::record& lock, const std::string& owner) {
   const auto& holder = lock.held_by.value;
   if (!holder.starts_with(owner)) return false;
-  return holder.size() == owner.size() || (holder[owner.size()] == '/' && owner.find('/') == std::string::npos);
+  return holder.size() == owner.size() ||
+         (holder[owner.size()] == '/' && owner.find('/') == std::string::npos);
 }
 
 bool matches(const lease_entry& entry, const lock_filter& filter) {

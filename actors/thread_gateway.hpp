@@ -30,7 +30,7 @@ class thread_gateway final : public gateway {
                std::function<void(answer)> reply) override;
 
   void find_lease(protocol::lease_key key,
-                std::function<void(std::optional<lease_view>)> reply) override;
+                  std::function<void(std::optional<lease_view>)> reply) override;
   void acquire(acquire_request what, std::function<void(answer)> reply) override;
   void await_change(protocol::lease_key key, std::optional<protocol::generation> gen,
                     protocol::instant until,
@@ -69,10 +69,10 @@ class thread_gateway final : public gateway {
 
   void ask_shard(const protocol::lease_key& key, std::function<void(class shard_actor&)> ask) const;
   /// Calls `reply` once the record is as `wanted` says, which is made where the lease lives.
-  void await(protocol::lease_key key, protocol::instant until,
-             std::function<std::function<bool(const protocol::record&)>(const class shard_actor&)>
-                 wanted,
-             std::function<void(std::optional<lease_view>)> reply);
+  void await(
+      protocol::lease_key key, protocol::instant until,
+      std::function<std::function<bool(const protocol::record&)>(const class shard_actor&)> wanted,
+      std::function<void(std::optional<lease_view>)> reply);
   /// Goes over the leases of all threads by `each`, a page at a time.
   template <class Filter, class Each>
   void search(const Filter& filter, const std::string& page_token, std::size_t page_size, Each each,

@@ -48,8 +48,13 @@ class credentialed {
 /// The open sockets of one thread; used on it alone.
 class credentialed_sockets {
  public:
-  void add(const std::shared_ptr<credentialed>& what) { open_.emplace(what.get(), what); }
+  void add(const std::shared_ptr<credentialed>& what) { open_.insert_or_assign(what.get(), what); }
   void remove(const credentialed* what) { open_.erase(what); }
+  /// What ended elsewhere; nothing when another one stands where it stood.
+  void forget(const credentialed* what) {
+    const auto found = open_.find(what);
+    if (found != open_.end() && found->second.expired()) open_.erase(found);
+  }
   /// For when the principals were replaced.
   void check_all();
 

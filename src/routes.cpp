@@ -98,7 +98,7 @@ static void with_job_if(const call_ptr& c, bool any_queue,
     return;
   }
   c->api->gateway->find_lease(c->key(), [c, any_queue, then = std::move(then)](
-                                          const std::optional<actors::lease_view>& found) {
+                                            const std::optional<actors::lease_view>& found) {
     if (!found || found->spec == nullptr) {
       c->refuse(protocol::reason::unknown_lease);
     } else if (!any_queue && !c->who.may_use_queue(found->spec->queue)) {

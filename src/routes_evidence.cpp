@@ -108,8 +108,7 @@ void answer_history(const call_ptr& c, const protocol::lease_key& key, row_numbe
 
 void serve_job_evidence(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
-  with_audited_job(
-      c, [c](const actors::lease_view& job) { answer_history(c, c->key(), job.row); });
+  with_audited_job(c, [c](const actors::lease_view& job) { answer_history(c, c->key(), job.row); });
 }
 
 void serve_lock_evidence(const call_ptr& c) {

@@ -6,6 +6,7 @@
 #include "src/page_token.hpp"
 #include "src/routes.hpp"
 #include "src/routes_answer.hpp"
+#include "src/waiting_call.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -176,8 +177,12 @@ void serve_job(const call_ptr& c) {
   if (!what) return c->api->gateway->find_lease(c->key(), reply);
   const protocol::duration wait{wait_ms.value_or(longest_wait_ms)};
   // The queue's grant is asked for first: waiting must not tell when somebody else's job ends.
-  with_job(c, [c, wait, reply](const actors::lease_view&) {
-    c->api->gateway->await_settled(c->key(), c->api->gateway->now() + wait, reply);
+  with_job(c, [c, wait](const actors::lease_view&) {
+    c->api->gateway->await_settled(
+        c->key(), c->api->gateway->now() + wait,
+        [c, call = waiting_call::begin(c)](const std::optional<actors::lease_view>& found) {
+          if (call->end()) answer_job(c, found);
+        });
   });
 }
 

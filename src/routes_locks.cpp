@@ -9,6 +9,7 @@
 #include "src/page_token.hpp"
 #include "src/routes.hpp"
 #include "src/routes_answer.hpp"
+#include "src/waiting_call.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -219,8 +220,8 @@ void operate_on_lock(const call_ptr& c, event_kind kind, read_fields read) {
   with_lock(c, lock, false,
             [c, what](const protocol::lease_key& key, const actors::lease_view&) mutable {
               what.lease = key.lease;
-              c->api->gateway->operate(
-                  key, what, [c](const actors::answer& given) { answer_lock(c, given); });
+              c->api->gateway->operate(key, what,
+                                       [c](const actors::answer& given) { answer_lock(c, given); });
             });
 }
 
@@ -228,7 +229,8 @@ void operate_on_lock(const call_ptr& c, event_kind kind, read_fields read) {
 void read_holder(call& c, field_reader& fields, protocol::event& what) {
   what.from.value = fields.text("holder", largest_holder).value_or("");
   what.gen.value = fields.number("generation", 1, protocol::max_number).value_or(0);
-  if (what.from.empty() || what.gen.value == 0) fields.refuse("holder and generation must be given.");
+  if (what.from.empty() || what.gen.value == 0)
+    fields.refuse("holder and generation must be given.");
   what.sent_at = c.api->gateway->now();
   if (const auto ms = fields.number("sent_at", 1, protocol::max_number)) what.sent_at = {*ms};
 }
@@ -272,9 +274,16 @@ void serve_acquire(const call_ptr& c) {
   what.spec.name = std::move(*name);
   what.spec.typed = typed.target;
   what.sent_at = c->api->gateway->now();
-  what.gone = c->gone;
-  c->api->gateway->acquire(std::move(what),
-                           [c](const actors::answer& given) { answer_lock(c, given); });
+  if (what.wait.ms == 0) {
+    c->api->gateway->acquire(std::move(what),
+                             [c](const actors::answer& given) { answer_lock(c, given); });
+    return;
+  }
+  auto waits = waiting_call::begin(c);
+  what.gone = [waits] { return waits->is_gone(); };
+  c->api->gateway->acquire(std::move(what), [c, waits](const actors::answer& given) {
+    if (waits->end()) answer_lock(c, given);
+  });
 }
 
 void serve_renew_lock(const call_ptr& c) { operate_on_lock(c, event_kind::renew, read_renew); }
@@ -290,7 +299,8 @@ void serve_lock(const call_ptr& c) {
     c->query.refuse("wait_ms and generation need wait_for=change.");
   }
   if (auto fault = c->query.fault()) return c->refuse(*fault);
-  // The program's grant is asked for first: waiting must not tell when somebody else's lock changes.
+  // The program's grant is asked for first: waiting must not tell when somebody else's lock
+  // changes.
   with_lock(c, c->id, false,
             [c, waits = what.has_value(), wait_ms, generation](const protocol::lease_key& key,
                                                                const actors::lease_view& found) {
@@ -298,12 +308,14 @@ void serve_lock(const call_ptr& c) {
               std::optional<protocol::generation> known;
               if (generation) known = protocol::generation{*generation};
               const protocol::duration wait{wait_ms.value_or(longest_wait_for_change_ms)};
-              c->api->gateway->await_change(
-                  key, known, c->api->gateway->now() + wait,
-                  [c](const std::optional<actors::lease_view>& changed) {
-                    if (!changed || !changed->lock) return c->refuse(reason::unknown_lease);
-                    c->answer(200, lock_json(*changed));
-                  });
+              c->api->gateway->await_change(key, known, c->api->gateway->now() + wait,
+                                            [c, call = waiting_call::begin(c)](
+                                                const std::optional<actors::lease_view>& changed) {
+                                              if (!call->end()) return;
+                                              if (!changed || !changed->lock)
+                                                return c->refuse(reason::unknown_lease);
+                                              c->answer(200, lock_json(*changed));
+                                            });
             });
 }
 
@@ -337,23 +349,24 @@ void serve_fence(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   const auto key = lock_of_text(c, c->id);
   if (!key) return;
-  c->api->gateway->find_fence(*key, [c, key = *key, token,
-                                     observed](const actors::fence_view& fence) {
-    if (!fence.program.empty() && !c->who.may_use_program(fence.program)) {
-      return c->refuse(reason::forbidden, "This program is not granted to the credential.");
-    }
-    json::object body{{"lease_id", key.lease.value}};
-    if (token) {
-      body["token"] = *token;
-      body["live"] = fence.live.value == *token;
-    }
-    if (observed) body["observed"] = fence.observed.value;
-    c->answer(200, body);
-  });
+  c->api->gateway->find_fence(
+      *key, [c, key = *key, token, observed](const actors::fence_view& fence) {
+        if (!fence.program.empty() && !c->who.may_use_program(fence.program)) {
+          return c->refuse(reason::forbidden, "This program is not granted to the credential.");
+        }
+        json::object body{{"lease_id", key.lease.value}};
+        if (token) {
+          body["token"] = *token;
+          body["live"] = fence.live.value == *token;
+        }
+        if (observed) body["observed"] = fence.observed.value;
+        c->answer(200, body);
+      });
 }
 
-void with_audited_lock(const call_ptr& c, std::function<void(const protocol::lease_key&,
-                                                             const actors::lease_view&)> then) {
+void with_audited_lock(
+    const call_ptr& c,
+    std::function<void(const protocol::lease_key&, const actors::lease_view&)> then) {
   with_lock(c, c->id, c->who.has(actors::role::auditor), std::move(then));
 }
 

@@ -7,9 +7,9 @@
 #include <iostream>
 
 #include "src/http_api_evidence.hpp"
+#include "src/keys/normalise.hpp"
 #include "src/loop_link.hpp"
 #include "src/metrics.hpp"
-#include "src/keys/normalise.hpp"
 #include "src/server_parts.hpp"
 #include "src/token_file.hpp"
 

@@ -49,6 +49,23 @@ TEST(Locks, TheSameRequestIsAnsweredWithTheSameGrant) {
   EXPECT_EQ(job(rig, lock_id("x"))->state->state, lease_state::released);
 }
 
+TEST(Locks, ARequestIsKnownForTenMinutesHoweverManyCameSince) {
+  coordinator_rig rig;
+  lock_caller a(rig, "a");
+  for (int i = 1; i <= 100; ++i) {
+    EXPECT_EQ((*a.ask("x", 0, "r" + std::to_string(i)))->granted.value, i);
+    a.release("x", i);
+  }
+  rig.advance(599'999);
+  const auto again = a.ask("x", 0, "r1");
+  EXPECT_EQ(reason_of(again), reason::duplicate_request);
+  EXPECT_EQ((*again)->granted.value, 1);
+  EXPECT_EQ(reason_of(lock_caller(rig, "b").ask("x", 0, "r2")), reason::request_reused);
+  EXPECT_EQ(job(rig, lock_id("x"))->state->gen.value, 100);
+  rig.advance(1);
+  EXPECT_EQ(reason_of(a.ask("x", 0, "r1")), reason::acquired);
+}
+
 TEST(Locks, ARefusedAcquireChangesNothingOfTheHolders) {
   coordinator_rig rig;
   lock_caller a(rig, "a");
@@ -99,7 +116,7 @@ TEST(Locks, AWaiterThatIsGoneIsPassedOver) {
   auto gone = std::make_shared<std::atomic<bool>>(false);
   auto leaves = request_of("leaves", "x");
   leaves.wait = {60'000};
-  leaves.gone = gone;
+  leaves.gone = [gone] { return gone->load(); };
   lock_caller caller(rig, "leaves");
   const auto left = caller.ask(leaves);
   lock_caller stays(rig, "stays");
@@ -183,7 +200,7 @@ TEST(Locks, ALineThatIsFullTakesNobodyMore) {
   auto gone = std::make_shared<std::atomic<bool>>(false);
   auto leaves = request_of("leaves", "x");
   leaves.wait = {60'000};
-  leaves.gone = gone;
+  leaves.gone = [gone] { return gone->load(); };
   a.ask(leaves);
   const auto second = a.ask("x", 60'000);
   EXPECT_EQ(reason_of(a.ask("x", 60'000)), reason::rate_limited);

@@ -171,7 +171,8 @@ TEST_P(over_tls, TheProgramsWorkOverTlsWithATokenAndWithACertificate) {
                                  who.certificate.string(), "--key-file", who.key.string()});
     return run_leasehold(words);
   };
-  const auto submitted = as(own, {"submit", "--queue", "q", "--job", "by-hand", "--payload", "work"});
+  const auto submitted =
+      as(own, {"submit", "--queue", "q", "--job", "by-hand", "--payload", "work"});
   EXPECT_EQ(submitted.exit_code, 0) << submitted.output;
   const auto worked =
       as(hands, {"worker", "--queue", "q", "--exit-when-idle", "500ms", "--", "true"});

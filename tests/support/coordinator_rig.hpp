@@ -318,7 +318,7 @@ inline actors::answer operate(coordinator_rig& rig, const std::string& id, proto
 inline std::optional<actors::lease_view> job(coordinator_rig& rig, const std::string& id) {
   std::optional<actors::lease_view> found;
   rig.gateway().find_lease({protocol::tenant_id{"t"}, protocol::lease_id{id}},
-                         [&](std::optional<actors::lease_view> v) { found = std::move(v); });
+                           [&](std::optional<actors::lease_view> v) { found = std::move(v); });
   rig.settle();
   return found;
 }

@@ -38,8 +38,8 @@ class fake_gateway final : public actors::gateway {
   std::map<std::int64_t, std::function<void(protocol::row_number)>> watches;
 
   actors::lease_view& add_job(const std::string& tenant, const std::string& id,
-                            const std::string& queue = "q",
-                            protocol::lease_state state = protocol::lease_state::vacant) {
+                              const std::string& queue = "q",
+                              protocol::lease_state state = protocol::lease_state::vacant) {
     protocol::record r;
     r.lease = protocol::lease_id(id);
     r.job = protocol::job_id(id);
@@ -120,7 +120,7 @@ class fake_gateway final : public actors::gateway {
            false});
   }
   void find_lease(protocol::lease_key key,
-                std::function<void(std::optional<actors::lease_view>)> reply) override {
+                  std::function<void(std::optional<actors::lease_view>)> reply) override {
     const auto found = jobs.find(key);
     reply(found == jobs.end() ? std::nullopt : std::optional(found->second));
   }
@@ -161,8 +161,7 @@ class fake_gateway final : public actors::gateway {
     }
     reply(std::move(page));
   }
-  void find_fence(protocol::lease_key key,
-                  std::function<void(actors::fence_view)> reply) override {
+  void find_fence(protocol::lease_key key, std::function<void(actors::fence_view)> reply) override {
     const auto found = jobs.find(key);
     if (found == jobs.end()) return reply({{}, {7}, {}});
     reply({found->second.state->gen, found->second.state->gen,

@@ -26,8 +26,8 @@ inline std::string lock_id(const std::string& target, const std::string& program
 
 /// A request of `owner`, as the HTTP API makes one.
 inline actors::acquire_request request_of(const std::string& owner, const std::string& target) {
-  auto named = std::get<actors::named_lock>(
-      name_plainly(protocol::tenant_id{"t"}, lock_named(target)));
+  auto named =
+      std::get<actors::named_lock>(name_plainly(protocol::tenant_id{"t"}, lock_named(target)));
   actors::acquire_request asked;
   asked.key = {protocol::tenant_id{"t"}, std::move(named.lease)};
   asked.canonical = std::move(named.canonical);

@@ -204,9 +204,9 @@ void beast_link::secure(const attempt_ptr& a) {
   error_code no_address;
   asio::ip::make_address(where_.host, no_address);
   if (no_address) SSL_set_tlsext_host_name(tls.native_handle(), where_.host.c_str());
-  error_code error;
-  tls.set_verify_callback(asio::ssl::host_name_verification(where_.host), error);
-  if (error) return end(a, {.sentence = "TLS cannot be set up: " + error.message()});
+  error_code unset;
+  tls.set_verify_callback(asio::ssl::host_name_verification(where_.host), unset);
+  if (unset) return end(a, {.sentence = "TLS cannot be set up: " + unset.message()});
   a->socket.next_layer().tcp_layer().expires_after(handshake_patience);
   tls.async_handshake(asio::ssl::stream_base::client, [this, a](error_code error) {
     if (a->over) return;

@@ -36,14 +36,14 @@ class exec_test : public testing::Test {
  protected:
   /// exec with these options in front of `sh -c SCRIPT`; $D is a directory of its own.
   program_run& start(std::vector<std::string> options, const std::string& script) {
-    std::vector<std::string> words{"--url", server_.url(), "exec", "--program", "p", "--opaque",
-                                   "x"};
+    std::vector<std::string> words{"--url", server_.url(), "exec", "--program",
+                                   "p",     "--opaque",    "x"};
     words.insert(words.end(), options.begin(), options.end());
     for (const std::string word : {"--", "/bin/sh", "-c", script.c_str()}) words.push_back(word);
-    run_ = std::make_unique<program_run>(LEASEHOLD, words, output_file(),
-                                         std::vector<std::string>{"D=" + kept_.path().string(),
-                                                                  "HOME=/nonexistent",
-                                                                  "XDG_DATA_HOME=/nonexistent"});
+    run_ = std::make_unique<program_run>(
+        LEASEHOLD, words, output_file(),
+        std::vector<std::string>{"D=" + kept_.path().string(), "HOME=/nonexistent",
+                                 "XDG_DATA_HOME=/nonexistent"});
     return *run_;
   }
   std::optional<int> run(std::vector<std::string> options, const std::string& script) {
@@ -56,9 +56,7 @@ class exec_test : public testing::Test {
     if (!text.empty()) text.pop_back();
     return text;
   }
-  bool has_written(const std::string& name) {
-    return std::filesystem::exists(kept_.path() / name);
-  }
+  bool has_written(const std::string& name) { return std::filesystem::exists(kept_.path() / name); }
   /// Waits until the group is gone; how long after the coordinator's own deadline that was.
   milliseconds gone_after_expiry() {
     const auto group = static_cast<pid_t>(std::stoi(written("group")));
@@ -99,8 +97,9 @@ TEST_F(exec_test, StandardInputAndOutputAreThoseOfTheCommandAndNothingElseIsOpen
 TEST_F(exec_test, TheCommandDoesNotGetTheCredential) {
   const auto token = kept_.path() / "token";
   std::ofstream(token) << "very-secret\n";
-  EXPECT_THAT(run({"--token-file", token}, "env | grep -c LEASEHOLD_ ; env | grep -e FILE -e secret"),
-              Optional(1));
+  EXPECT_THAT(
+      run({"--token-file", token}, "env | grep -c LEASEHOLD_ ; env | grep -e FILE -e secret"),
+      Optional(1));
   EXPECT_EQ(output(), "5\n");
 }
 
@@ -162,8 +161,9 @@ TEST_F(exec_test, ARenewThatTellsOfALossEndsTheGroupBeforeTheDeadline) {
 }
 
 TEST_F(exec_test, ALossIsHeardOfLongBeforeTheNextRenew) {
-  auto& running = start({"--ttl", "10m"}, "trap 'echo > $D/asked; exit' TERM; echo $$ > $D/group; "
-                                          "while :; do sleep 0.01; done");
+  auto& running = start({"--ttl", "10m"},
+                        "trap 'echo > $D/asked; exit' TERM; echo $$ > $D/group; "
+                        "while :; do sleep 0.01; done");
   written("group");
   server_.end_generation("lease_revoked");
   EXPECT_THAT(running.wait(), Optional(120));
@@ -233,10 +233,10 @@ TEST_F(exec_test, WhatCannotBeRunIs126And127) {
   const auto file = kept_.path() / "file";
   std::ofstream(file) << "nothing\n";
   const auto code = [&](const std::string& command) {
-    return program_run(LEASEHOLD,
-                       {"--url", server_.url(), "exec", "--program", "p", "--opaque", "x", "--",
-                        command},
-                       output_file(), {"HOME=/nonexistent"})
+    return program_run(
+               LEASEHOLD,
+               {"--url", server_.url(), "exec", "--program", "p", "--opaque", "x", "--", command},
+               output_file(), {"HOME=/nonexistent"})
         .wait();
   };
   EXPECT_THAT(code(file), Optional(126));

@@ -3,7 +3,6 @@
 // the commit that makes them true. No call blocks or throws.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -63,7 +62,8 @@ struct answer {
   std::optional<lease_view> lease;  ///< where the caller may see it
   protocol::duration retry_after;
   bool created = false;  ///< a new job: 201
-  /// acquire: the generation that the request was answered with, also when it was repeated; 0: none.
+  /// acquire: the generation that the request was answered with, also when it was repeated; 0:
+  /// none.
   protocol::generation granted;
 };
 
@@ -81,8 +81,8 @@ struct acquire_request {
   protocol::instant sent_at;
   protocol::request_id request;
   lock_spec spec;
-  protocol::duration wait;                        ///< 0: it does not wait
-  std::shared_ptr<const std::atomic<bool>> gone;  ///< true: nobody waits any more; may be null
+  protocol::duration wait;     ///< 0: it does not wait
+  std::function<bool()> gone;  ///< whether nobody waits any more; any thread; may be empty
 };
 
 struct job_filter {
@@ -94,7 +94,7 @@ struct job_filter {
 
 struct job_page {
   std::vector<lease_view> jobs;  ///< ordered by job id
-  std::string next;            ///< page token; empty at the end
+  std::string next;              ///< page token; empty at the end
 };
 
 struct lock_filter {
@@ -172,7 +172,7 @@ class gateway {
 
   // ---- queries; nothing when unknown in that tenant
   virtual void find_lease(protocol::lease_key key,
-                        std::function<void(std::optional<lease_view>)> reply) = 0;
+                          std::function<void(std::optional<lease_view>)> reply) = 0;
   /// As find_lease, but only once the job is settled or `until` has come.
   virtual void await_settled(protocol::lease_key key, protocol::instant until,
                              std::function<void(std::optional<lease_view>)> reply) = 0;

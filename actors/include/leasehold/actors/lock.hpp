@@ -50,8 +50,8 @@ struct named_lock {
 struct unnamed_lock {
   std::string sentence;
 };
-/// Names a lock as people type it; any thread. The server's way is libidn2's and the like, which the
-/// actors know nothing of.
+/// Names a lock as people type it; any thread. The server's way is libidn2's and the like, which
+/// the actors know nothing of.
 using lock_naming = std::function<std::variant<named_lock, unnamed_lock>(
     const protocol::tenant_id& tenant, const protocol::lock_name& typed)>;
 

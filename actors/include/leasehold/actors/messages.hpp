@@ -98,14 +98,14 @@ struct shard_operation {
   std::shared_ptr<const job_spec> spec;   ///< submit
   std::shared_ptr<const lock_spec> lock;  ///< acquire
   session_ptr session;                    ///< offer: whom to; acquire by a frame: whose it is
-  std::function<void(answer)> reply;     ///< empty: nobody waits; runs on `reply_thread`
+  std::function<void(answer)> reply;      ///< empty: nobody waits; runs on `reply_thread`
   std::size_t reply_thread = 0;
-  protocol::instant wait_until;           ///< acquire: in line for so long; 0: it does not wait
-  std::shared_ptr<const std::atomic<bool>> gone;  ///< acquire: true: nobody waits any more
-  bool has_waited = false;                        ///< acquire: it stood in line
-  bool tied = false;        ///< release: its holder did not ask for it
-  bool may_create = false;  ///< submit
-  bool reserved = false;    ///< it has taken its part of the tenant's limits
+  protocol::instant wait_until;  ///< acquire: in line for so long; 0: it does not wait
+  std::function<bool()> gone;    ///< acquire: whether nobody waits any more
+  bool has_waited = false;       ///< acquire: it stood in line
+  bool tied = false;             ///< release: its holder did not ask for it
+  bool may_create = false;       ///< submit
+  bool reserved = false;         ///< it has taken its part of the tenant's limits
 };
 /// A holder has a new session: which of its leases live, and what became of those it runs.
 struct resume_leases {

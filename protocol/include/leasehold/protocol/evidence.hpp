@@ -75,9 +75,10 @@ struct stored_row {
   lease_state state_before = lease_state::none;
   verdict answer;
   std::int64_t rule_version = protocol::rule_version;
-  /// Opaque to the rules. submit: the job's body. acquire, accepted: the lock's. policy: its canonical text. clock_anchored: its
-  /// basis (boot, wall, operator). counted: what was counted (counted_frames). base: the lease as a
-  /// whole (history_base). restore: from when on grants are made (restored_backup).
+  /// Opaque to the rules. submit: the job's body. acquire, accepted: the lock's. policy: its
+  /// canonical text. clock_anchored: its basis (boot, wall, operator). counted: what was counted
+  /// (counted_frames). base: the lease as a whole (history_base). restore: from when on grants are
+  /// made (restored_backup).
   std::string attachment;
   friend bool operator==(const stored_row&, const stored_row&) = default;
 };

@@ -68,12 +68,12 @@ struct lease_frame {
 /// Takes a lock if it is free, or waits in line for it [T]. What is not set has the default of the
 /// coordinator.
 struct acquire {
-  event what;              ///< its kind, who asks (from), sent_at, request; the lock has no id yet
-  lock_name name;          ///< as typed
-  duration ttl;            ///< 0: not set
-  duration max_lifetime;   ///< 0: none
-  duration lock_delay;     ///< 0: none
-  duration wait;           ///< 0: it does not wait
+  event what;             ///< its kind, who asks (from), sent_at, request; the lock has no id yet
+  lock_name name;         ///< as typed
+  duration ttl;           ///< 0: not set
+  duration max_lifetime;  ///< 0: none
+  duration lock_delay;    ///< 0: none
+  duration wait;          ///< 0: it does not wait
   std::string execution_id;
   labels metadata;
   job_id tie_job;  ///< empty: it is tied to nothing
