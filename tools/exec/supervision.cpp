@@ -19,10 +19,18 @@ constexpr std::chrono::milliseconds look_interval{10};
 /// How long what was killed may take to go before it is given up.
 constexpr std::chrono::seconds after_kill{5};
 
-sigset_t set_of(std::initializer_list<int> numbers) {
+/// What the caller ignores, as nohup does, stays ignored; blocked, it would be heard.
+bool is_ignored(int number) noexcept {
+  struct sigaction now {};
+  return sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+sigset_t heard_of(std::initializer_list<int> numbers) noexcept {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : numbers) sigaddset(&set, number);
+  for (const int number : numbers) {
+    if (!is_ignored(number)) sigaddset(&set, number);
+  }
   return set;
 }
 
@@ -37,13 +45,13 @@ constexpr int by_signal = 128;
 }  // namespace
 
 const sigset_t& forwarded_signals() {
-  static const sigset_t set = set_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
+  static const sigset_t set = heard_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH,
                                       SIGTSTP, SIGCONT});
   return set;
 }
 
 const sigset_t& ending_signals() {
-  static const sigset_t set = set_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+  static const sigset_t set = heard_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
   return set;
 }
 
@@ -65,8 +73,10 @@ run_end supervision::run(std::size_t command) {
     if (is_over_) break;
     wait_for_something();
     take_signals();
-    take_reports();
+    // Before the reports: a command that ended after its time, perhaps by the watchdog, was lost.
     take_standing();
+    look_at_time();
+    if (!is_over_) take_reports();
   }
   terminal_.take_terminal_back();
   return end_;

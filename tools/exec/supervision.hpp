@@ -24,7 +24,7 @@ struct standing_source {
   int bell = -1;  ///< readable once the standing has changed
 };
 
-/// The signals that are passed on to the command's group.
+/// The signals that are passed on to the command's group: those that the caller does not ignore.
 const sigset_t& forwarded_signals();
 /// Those of them that ask for an end.
 const sigset_t& ending_signals();
