@@ -57,14 +57,13 @@ std::string matrix_of(const std::vector<json::object>& rows) {
 
 exit_code read_rows(api& coordinator, const std::string& target, std::vector<json::object>& rows) {
   bool broken = false;
-  const auto result =
-      coordinator.lines(target, "application/x-ndjson", [&](std::string_view line) {
-        boost::system::error_code error;
-        auto row = json::parse(line, error);
-        broken = error || !row.is_object();
-        if (!broken) rows.push_back(std::move(row.get_object()));
-        return !broken;
-      });
+  const auto result = coordinator.lines(target, "application/x-ndjson", [&](std::string_view line) {
+    boost::system::error_code error;
+    auto row = json::parse(line, error);
+    broken = error || !row.is_object();
+    if (!broken) rows.push_back(std::move(row.get_object()));
+    return !broken;
+  });
   if (broken) return complain(exit_code::broken, "a line of the evidence is no JSON object");
   return result;
 }

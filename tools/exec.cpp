@@ -57,10 +57,11 @@ void add_term_options(CLI::App& command, exec_settings& chosen) {
                      "Tells holders of one principal apart (default HOST:PID)");
   command.add_option("--grace", chosen.grace,
                      "From TERM to KILL (default a fifth of the ttl, at most 5s)");
-  command.add_option("--token-hook", chosen.token_hook,
-                     "A program, or a line for a shell, that is run to its end before CMD with the "
-                     "same environment, to write the token where CMD's writes are checked; unless it "
-                     "ends with 0, CMD is not started");
+  command.add_option(
+      "--token-hook", chosen.token_hook,
+      "A program, or a line for a shell, that is run to its end before CMD with the "
+      "same environment, to write the token where CMD's writes are checked; unless it "
+      "ends with 0, CMD is not started");
   command
       .add_option("--conflict-exit-code", chosen.conflict_exit_code,
                   "The exit code when another holds the lock")

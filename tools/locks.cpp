@@ -66,8 +66,8 @@ exit_code list(api& coordinator, const list_options& chosen) {
   if (coordinator.line().json) return each_lock(coordinator, chosen, print_json);
   table shown(lock_headings);
   shown.colour_column(state_column);
-  const auto result =
-      each_lock(coordinator, chosen, [&](const json::object& lock) { shown.add(lock_cells(lock)); });
+  const auto result = each_lock(coordinator, chosen,
+                                [&](const json::object& lock) { shown.add(lock_cells(lock)); });
   if (result == exit_code::ok) write_out(shown.text());
   return result;
 }

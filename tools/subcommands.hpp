@@ -17,7 +17,7 @@ struct command_line {
   std::string token_file;  ///< empty: LEASEHOLD_TOKEN_FILE, else none
   std::string ca_file;     ///< trusted certificates for https; empty: the system's
   bool json = false;
-  std::vector<std::string> words;  ///< all of it as typed, without the program's name
+  std::vector<std::string> words;    ///< all of it as typed, without the program's name
   exit_code result = exit_code::ok;  ///< what the process returns; a subcommand's callback sets it
 };
 
@@ -27,8 +27,8 @@ struct command_line {
 #include "tools/subcommands.def"
 #undef LEASEHOLD_SUBCOMMAND
 
-/// Adds "-- CMD ARGS..." to a subcommand. After the parsing, `into` has the words behind "--" as they
-/// were typed: the parser itself takes one such as "[a,b]" for a list.
+/// Adds "-- CMD ARGS..." to a subcommand. After the parsing, `into` has the words behind "--" as
+/// they were typed: the parser itself takes one such as "[a,b]" for a list.
 void add_command_words(CLI::App& command, command_line& line, std::vector<std::string>& into);
 
 /// The program with all its subcommands; `line` must outlive it.

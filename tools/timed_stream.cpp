@@ -11,8 +11,7 @@ namespace leasehold::tools {
 error_code timed_socket::wait(short events) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - clock::now()).count();
   if (left <= 0) return asio::error::timed_out;
-  std::array<pollfd, 2> both{
-      {{socket_.native_handle(), events, 0}, {stop_descriptor_, POLLIN, 0}}};
+  std::array<pollfd, 2> both{{{socket_.native_handle(), events, 0}, {stop_descriptor_, POLLIN, 0}}};
   const int ready = ::poll(both.data(), both.size(),
                            static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000)));
   if (ready < 0 && errno != EINTR) return {errno, boost::system::system_category()};

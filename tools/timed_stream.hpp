@@ -51,8 +51,8 @@ class timed_socket {
     return checked([&](error_code& error) { return write_some(buffers, error); });
   }
 
-  /// Waits until the socket is ready for `events`; timed_out at the deadline, operation_aborted when
-  /// it is to stop.
+  /// Waits until the socket is ready for `events`; timed_out at the deadline, operation_aborted
+  /// when it is to stop.
   error_code wait(short events);
 
  private:

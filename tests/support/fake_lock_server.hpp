@@ -1,5 +1,5 @@
-// A coordinator for one lock, as far as its holder can see: the HTTP shapes of /v1/locks, and the ways
-// in which they go wrong.
+// A coordinator for one lock, as far as its holder can see: the HTTP shapes of /v1/locks, and the
+// ways in which they go wrong.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -42,8 +42,8 @@ class fake_lock_server {
 
   struct seen {
     int grants = 0;
-    std::int64_t renews = 0;  ///< accepted
-    int releases = 0;         ///< accepted
+    std::int64_t renews = 0;            ///< accepted
+    int releases = 0;                   ///< accepted
     std::set<std::string> request_ids;  ///< of acquires
     std::vector<boost::json::object> acquires;
   };

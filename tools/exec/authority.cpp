@@ -17,7 +17,9 @@ authority renewed_authority(const authority& before, boot_time sent, const told_
   return now;
 }
 
-milliseconds margin_of(const term_plan& plan) { return std::max(plan.term / 10, milliseconds(100)); }
+milliseconds margin_of(const term_plan& plan) {
+  return std::max(plan.term / 10, milliseconds(100));
+}
 
 milliseconds default_grace(milliseconds term) { return std::min(term / 5, milliseconds(5000)); }
 

@@ -1,5 +1,5 @@
-// Until when a lock may be relied on here, reckoned from what the coordinator told. Pure: the time is
-// handed in.
+// Until when a lock may be relied on here, reckoned from what the coordinator told. Pure: the time
+// is handed in.
 #pragma once
 
 #include <chrono>

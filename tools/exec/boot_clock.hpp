@@ -1,4 +1,5 @@
-// The clock that deadlines of a held lock are kept in: it counts suspend, and no wall clock moves it.
+// The clock that deadlines of a held lock are kept in: it counts suspend, and no wall clock moves
+// it.
 #pragma once
 
 #include <chrono>

@@ -28,8 +28,8 @@ bool may_stand_in_instance(char c) {
 milliseconds length(const std::string& text, std::string_view option, std::string& fault) {
   const auto ms = read_length_ms(text);
   if (!ms) {
-    fault = fmt::format("--{} \"{}\" is not a length of time, such as 500ms, 30s or 5m", option,
-                        text);
+    fault =
+        fmt::format("--{} \"{}\" is not a length of time, such as 500ms, 30s or 5m", option, text);
   }
   return milliseconds(ms.value_or(0));
 }
@@ -89,7 +89,8 @@ std::string own_instance() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
   auto out = fmt::format("{}:{}", host.data(), getpid());
-  std::replace_if(out.begin(), out.end(), [](char c) { return !may_stand_in_instance(c); }, '-');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return !may_stand_in_instance(c); }, '-');
   if (out.size() > longest_instance) out.erase(0, out.size() - longest_instance);
   return out;
 }

@@ -1,5 +1,5 @@
-// The command as the watchdog's child: the leader of its group, which keeps the group's number until
-// the group is ended.
+// The command as the watchdog's child: the leader of its group, which keeps the group's number
+// until the group is ended.
 #pragma once
 
 #include <signal.h>

@@ -25,9 +25,8 @@ std::string error_text(int number) { return std::generic_category().message(numb
 
 renew_schedule schedule_of(const acquired_lock& lock, const term_plan& term) {
   std::minstd_rand dice(std::random_device{}());
-  return {term.term, lock.sent, lock.grant.term, [dice]() mutable {
-            return std::uniform_real_distribution<double>(0, 1)(dice);
-          }};
+  return {term.term, lock.sent, lock.grant.term,
+          [dice]() mutable { return std::uniform_real_distribution<double>(0, 1)(dice); }};
 }
 
 /// Signals wait in descriptors from here on, in every thread that is started.
@@ -95,16 +94,17 @@ watched_work held_run::work(const sigset_t& mask) const {
 exit_code held_run::run(const sigset_t& mask) {
   // The grant may be as old as the wait for it; whether it still holds, the coordinator says.
   if (!keeper_.renew_first(boot_clock::now() + plan_.term.term)) {
-    return give_back(complain(
-        exit_code::lock_lost,
-        fmt::format("{}: the lock could not be renewed before its command was started: {}",
-                    grant_.key, keeper_.standing().why)));
+    return give_back(
+        complain(exit_code::lock_lost,
+                 fmt::format("{}: the lock could not be renewed before its command was started: {}",
+                             grant_.key, keeper_.standing().why)));
   }
   // The process has one thread until the watchdog is there.
   auto guard = watchdog::start(work(mask));
   if (!guard) {
-    return give_back(complain(exit_code::exec_failed, fmt::format("the watchdog cannot be started: {}",
-                                                                  error_text(errno))));
+    return give_back(
+        complain(exit_code::exec_failed,
+                 fmt::format("the watchdog cannot be started: {}", error_text(errno))));
   }
   keeper_.start();
   const auto code = under(*guard);
@@ -115,22 +115,23 @@ exit_code held_run::run(const sigset_t& mask) {
 }
 
 exit_code held_run::under(watchdog& guard) {
-  supervision runs(guard,
-                   {[this] { return keeper_.standing(); }, [this] { keeper_.clear_bell(); },
-                    keeper_.bell()},
-                   plan_.term);
+  supervision runs(
+      guard,
+      {[this] { return keeper_.standing(); }, [this] { keeper_.clear_bell(); }, keeper_.bell()},
+      plan_.term);
   if (!plan_.hook.empty()) {
     const auto end = runs.run(1);
+    is_releasable_ = end.group_is_gone;
     if (runs.asked_to_end() != 0) return code_of_signal(runs.asked_to_end());
     const bool is_done = end.what == run_end::kind::exited && end.code == 0;
     if (end.what == run_end::kind::exited && !is_done) {
-      return complain(exit_code::exec_failed,
-                      fmt::format("the token hook ended with {}: the command was not started",
-                                  end.code));
+      return complain(
+          exit_code::exec_failed,
+          fmt::format("the token hook ended with {}: the command was not started", end.code));
     }
     if (end.what == run_end::kind::not_started) {
-      return complain(exit_code::exec_failed, fmt::format("the token hook cannot be run: {}",
-                                                          error_text(end.code)));
+      return complain(exit_code::exec_failed,
+                      fmt::format("the token hook cannot be run: {}", error_text(end.code)));
     }
     if (!is_done) return judge(end, "the token hook");
   }
@@ -187,8 +188,9 @@ exit_code held_run::give_back(exit_code code) {
 
 exit_code run_held(const client_options& connection, exec_plan plan) {
   if (!group_lives(getpgrp())) {
-    return complain(exit_code::exec_failed, "/proc cannot be read, so that the end of a command "
-                                            "could not be seen: mount it");
+    return complain(exit_code::exec_failed,
+                    "/proc cannot be read, so that the end of a command "
+                    "could not be seen: mount it");
   }
   const auto mask = block_signals();
   auto outcome = acquire_unless_ended(connection, plan.acquire);

@@ -1,5 +1,5 @@
-// The terminal and the shell around `leasehold exec`: who has the terminal, and what a stop from the
-// keyboard means for both groups.
+// The terminal and the shell around `leasehold exec`: who has the terminal, and what a stop from
+// the keyboard means for both groups.
 #pragma once
 
 #include <sys/types.h>

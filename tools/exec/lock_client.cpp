@@ -11,6 +11,7 @@
 
 #include "tools/api.hpp"
 #include "tools/json_fields.hpp"
+#include "tools/lock_text.hpp"
 
 namespace leasehold::tools {
 namespace {
@@ -25,11 +26,6 @@ client_options prepared(client_options options) {
   options.answer_timeout = milliseconds(0);
   options.body_limit = largest_answer;
   return options;
-}
-
-const json::object& lock_in(const json::object& answer) {
-  const auto& inner = object_in(answer, "lock");
-  return inner.empty() ? answer : inner;
 }
 
 milliseconds retry_after_of(const http_answer& answer) {
@@ -59,7 +55,9 @@ lock_answer<Answer> read_with(lock_answer<json::object> answer, Read read) {
 
 std::optional<lock_grant> grant_in(const json::object& answer) {
   const auto& lock = lock_in(answer);
-  lock_grant out{text_in(lock, "lease_id"), text_in(lock, "key"), text_in(lock, "holder"),
+  lock_grant out{text_in(lock, "lease_id"),
+                 text_in(lock, "key"),
+                 text_in(lock, "holder"),
                  number_in(lock, "generation"),
                  {number_in(lock, "acquired_at"), number_in(lock, "expires_at")}};
   const bool whole = !out.lease_id.empty() && !out.holder.empty() && out.generation > 0;
@@ -81,9 +79,7 @@ lock_refusal ended_grant(const json::object& answer, std::string_view state) {
 }
 
 json::object frame_of(const lock_grant& grant) {
-  return {{"lease_id", grant.lease_id},
-          {"holder", grant.holder},
-          {"generation", grant.generation}};
+  return {{"lease_id", grant.lease_id}, {"holder", grant.holder}, {"generation", grant.generation}};
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ struct lock_grant {
 /// An answer that is a refusal, or that cannot be read.
 struct lock_refusal {
   int status = 0;
-  std::string reason;    ///< a word of docs/REASONS.md; empty: none was given
-  std::string sentence;  ///< for people
+  std::string reason;                       ///< a word of docs/REASONS.md; empty: none was given
+  std::string sentence;                     ///< for people
   std::chrono::milliseconds retry_after{};  ///< 0: not said
 };
 
@@ -74,7 +74,8 @@ class lock_client {
   /// much longer.
   lock_answer<lock_grant> acquire(const acquire_request& request, std::chrono::milliseconds wait,
                                   patience longer);
-  lock_answer<lock_decision> renew(const lock_grant& grant, std::int64_t sequence, patience longest);
+  lock_answer<lock_decision> renew(const lock_grant& grant, std::int64_t sequence,
+                                   patience longest);
   lock_answer<lock_decision> release(const lock_grant& grant, const std::string& request_id,
                                      patience longest);
   /// Answers when the generation of `grant` is no longer live, or after `wait`.

@@ -189,8 +189,8 @@ release_end release_lock(client_options connection, const lock_grant& grant, boo
     const auto answer = client.release(grant, request, release_patience);
     if (std::holds_alternative<lock_decision>(answer)) return release_end::released;
     const auto* refusal = std::get_if<lock_refusal>(&answer);
-    sentence = refusal != nullptr ? refusal->sentence
-                                  : std::get<transport_failure>(answer).sentence;
+    sentence =
+        refusal != nullptr ? refusal->sentence : std::get<transport_failure>(answer).sentence;
     if (refusal != nullptr && tells_loss(*refusal)) return release_end::lost_before;
     ::poll(nullptr, 0, static_cast<int>(release_pause.count()));
   }

@@ -28,8 +28,8 @@ class lock_keeper {
   lock_keeper(const lock_keeper&) = delete;
   lock_keeper& operator=(const lock_keeper&) = delete;
 
-  /// On the caller's thread, before start(): renews if that is due already, as after a long wait for
-  /// the lock, until one is accepted. False: it was lost, or `give_up` came first. Leaves no
+  /// On the caller's thread, before start(): renews if that is due already, as after a long wait
+  /// for the lock, until one is accepted. False: it was lost, or `give_up` came first. Leaves no
   /// connection open.
   bool renew_first(boot_time give_up);
   void start();

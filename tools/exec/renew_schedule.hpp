@@ -9,8 +9,8 @@
 
 namespace leasehold::tools {
 
-/// One sending of a renew. A repeat for want of an answer has the sequence of the first try, so that
-/// the coordinator takes it once.
+/// One sending of a renew. A repeat for want of an answer has the sequence of the first try, so
+/// that the coordinator takes it once.
 struct renew_attempt {
   std::int64_t sequence = 0;
   boot_time sent;
@@ -53,9 +53,9 @@ class renew_schedule {
   chance dice_;
   authority holds_;
   boot_time due_;
-  boot_time first_sent_;      ///< of the sequence in flight
+  boot_time first_sent_;       ///< of the sequence in flight
   std::int64_t sequence_ = 1;  ///< of the next attempt
-  int tries_ = 0;             ///< of that sequence, unanswered
+  int tries_ = 0;              ///< of that sequence, unanswered
 };
 
 }  // namespace leasehold::tools

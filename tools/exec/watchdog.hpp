@@ -1,5 +1,5 @@
-// The watchdog: a process of its own that is the parent of the command, and ends the command's group
-// at the deadline or when `leasehold exec` is gone.
+// The watchdog: a process of its own that is the parent of the command, and ends the command's
+// group at the deadline or when `leasehold exec` is gone.
 #pragma once
 
 #include <signal.h>
@@ -24,7 +24,7 @@ struct watched_work {
   /// KEY=VALUE, all of it, for a command that starts now and has until `deadline`.
   std::function<std::vector<std::string>(boot_time deadline)> environment;
   term_plan plan;
-  boot_time deadline;       ///< the first; later ones are told
+  boot_time deadline;      ///< the first; later ones are told
   sigset_t signal_mask{};  ///< that the commands begin with
 };
 

@@ -51,9 +51,8 @@ TEST(TermPlan, TheMarginIsATenthOfTheTermAndAtLeastATenthOfASecond) {
 
 TEST(TermPlan, TermComesBeforeKillBeforeTheWatchdogBeforeTheDeadline) {
   for (const int term : {500, 1000, 15'000, 86'400'000}) {
-    for (const auto grace :
-         {milliseconds(0), tools::default_grace(milliseconds(term)),
-          tools::longest_grace(milliseconds(term))}) {
+    for (const auto grace : {milliseconds(0), tools::default_grace(milliseconds(term)),
+                             tools::longest_grace(milliseconds(term))}) {
       const term_plan plan{milliseconds(term), grace};
       const auto deadline = at(term);
       EXPECT_LE(tools::stop_time(deadline, plan), tools::kill_time(deadline, plan));

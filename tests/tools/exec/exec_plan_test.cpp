@@ -148,11 +148,10 @@ TEST(CommandEnvironment, HasTheTokenTheKeyAndTheDeadlineAndNothingElseOfOurs) {
                           "LEASEHOLD_URL=http://x", nullptr};
   const tools::lock_grant grant{"k:1", "acme/p/host:h//", "a/b", 42, {}};
   const tools::boot_time now(milliseconds(1'000));
-  EXPECT_THAT(
-      command_environment(caller, grant, now + milliseconds(15'000), now),
-      ElementsAre("PATH=/bin", "LEASEHOLD_TOKEN=42", "LEASEHOLD_KEY=acme/p/host:h//",
-                  "LEASEHOLD_LEASE_ID=k:1", "LEASEHOLD_DEADLINE=16000",
-                  "LEASEHOLD_DEADLINE_MS=15000"));
+  EXPECT_THAT(command_environment(caller, grant, now + milliseconds(15'000), now),
+              ElementsAre("PATH=/bin", "LEASEHOLD_TOKEN=42", "LEASEHOLD_KEY=acme/p/host:h//",
+                          "LEASEHOLD_LEASE_ID=k:1", "LEASEHOLD_DEADLINE=16000",
+                          "LEASEHOLD_DEADLINE_MS=15000"));
 }
 
 }  // namespace

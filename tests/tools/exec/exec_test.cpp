@@ -36,8 +36,8 @@ class exec_test : public testing::Test {
  protected:
   /// exec with these options in front of `sh -c SCRIPT`; $D is a directory of its own.
   program_run& start(std::vector<std::string> options, const std::string& script) {
-    std::vector<std::string> words{"--url", server_.url(), "exec", "--program", "p", "--opaque",
-                                   "x"};
+    std::vector<std::string> words{"--url", server_.url(), "exec", "--program",
+                                   "p",     "--opaque",    "x"};
     words.insert(words.end(), options.begin(), options.end());
     for (const std::string word : {"--", "/bin/sh", "-c", script.c_str()}) words.push_back(word);
     std::vector<std::string> variables{"D=" + kept_.path().string(), "HOME=/nonexistent",
@@ -56,9 +56,7 @@ class exec_test : public testing::Test {
     if (!text.empty()) text.pop_back();
     return text;
   }
-  bool has_written(const std::string& name) {
-    return std::filesystem::exists(kept_.path() / name);
-  }
+  bool has_written(const std::string& name) { return std::filesystem::exists(kept_.path() / name); }
   /// Waits until the group is gone; how long after the coordinator's own deadline that was.
   milliseconds gone_after_expiry() {
     const auto group = static_cast<pid_t>(std::stoi(written("group")));
@@ -105,8 +103,8 @@ TEST_F(exec_test, TheWordsOfTheCommandAreTakenAsTheyWereTyped) {
        {std::vector<std::string>{"[ x = y ]", "[a,b]", "", "--", "--ttl", "-h", "{}", "exec"},
         {"[]"}}) {
     std::filesystem::remove(output_file());
-    std::vector<std::string> all{"--url", server_.url(), "exec",    "--program", "p",
-                                 "--opaque", "x",        "--",      "printf",    "<%s>"};
+    std::vector<std::string> all{"--url",    server_.url(), "exec", "--program", "p",
+                                 "--opaque", "x",           "--",   "printf",    "<%s>"};
     all.insert(all.end(), words.begin(), words.end());
     EXPECT_THAT(program_run(LEASEHOLD, all, output_file(), {"HOME=/nonexistent"}).wait(),
                 Optional(0));
@@ -120,8 +118,9 @@ TEST_F(exec_test, TheCommandDoesNotGetTheCredential) {
   const auto token = kept_.path() / "token";
   std::ofstream(token) << "very-secret\n";
   more_ = {"LEASEHOLD_TOKEN_FILE=" + token.string(), "LEASEHOLD_TOKEN=not-the-fencing-token"};
-  EXPECT_THAT(run({}, "env | grep -c LEASEHOLD_ ; env | grep -e TOKEN_FILE -e very-secret -e not-the"),
-              Optional(1));
+  EXPECT_THAT(
+      run({}, "env | grep -c LEASEHOLD_ ; env | grep -e TOKEN_FILE -e very-secret -e not-the"),
+      Optional(1));
   EXPECT_EQ(output(), "5\n");
 }
 
@@ -183,8 +182,9 @@ TEST_F(exec_test, ARenewThatTellsOfALossEndsTheGroupBeforeTheDeadline) {
 }
 
 TEST_F(exec_test, ALossIsHeardOfLongBeforeTheNextRenew) {
-  auto& running = start({"--ttl", "10m"}, "trap 'echo > $D/asked; exit' TERM; echo $$ > $D/group; "
-                                          "while :; do sleep 0.01; done");
+  auto& running = start({"--ttl", "10m"},
+                        "trap 'echo > $D/asked; exit' TERM; echo $$ > $D/group; "
+                        "while :; do sleep 0.01; done");
   written("group");
   server_.end_generation("lease_revoked");
   EXPECT_THAT(running.wait(), Optional(120));
@@ -266,10 +266,10 @@ TEST_F(exec_test, WhatCannotBeRunIs126And127) {
   const auto file = kept_.path() / "file";
   std::ofstream(file) << "nothing\n";
   const auto code = [&](const std::string& command) {
-    return program_run(LEASEHOLD,
-                       {"--url", server_.url(), "exec", "--program", "p", "--opaque", "x", "--",
-                        command},
-                       output_file(), {"HOME=/nonexistent"})
+    return program_run(
+               LEASEHOLD,
+               {"--url", server_.url(), "exec", "--program", "p", "--opaque", "x", "--", command},
+               output_file(), {"HOME=/nonexistent"})
         .wait();
   };
   EXPECT_THAT(code(file), Optional(126));
@@ -289,9 +289,9 @@ TEST_F(exec_test, ItsOwnFailuresAre125) {
 
 TEST_F(exec_test, ACommandThatReadsFromTheTerminalGetsIt) {
   int master = -1;
+  const auto url = server_.url();
   const auto child = forkpty(&master, nullptr, nullptr, nullptr);
   if (child == 0) {
-    const auto url = server_.url();
     execl(LEASEHOLD, "leasehold", "--url", url.c_str(), "exec", "--program", "p", "--opaque", "x",
           "--", "/bin/sh", "-c", "read line; echo got:$line; read line", nullptr);
     _exit(99);

@@ -68,19 +68,20 @@ told run(std::vector<std::string> answers, std::vector<std::string> words) {
 TEST(Locks, AreListedPageAfterPage) {
   const auto end = run({answer(200, R"({"locks":[)" + lock(1) + R"(],"next_page_token":"t 1"})"),
                         answer(200, R"({"locks":[)" + lock(2) + R"(],"next_page_token":""})")},
-                       {"locks", "--owner", "ann", "--target", "host:example.com", "--program",
-                        "p", "--state", "active"});
+                       {"locks", "--owner", "ann", "--target", "host:example.com", "--program", "p",
+                        "--state", "active"});
   EXPECT_EQ(end.code, exit_code::ok);
   EXPECT_THAT(end.output, AllOf(HasSubstr("KEY"), HasSubstr(key), HasSubstr("ann/one")));
   ASSERT_EQ(end.requests.size(), 2U);
-  EXPECT_THAT(end.requests[0],
-              HasSubstr("GET /v1/locks?owner=ann&target=host%3Aexample.com&program=p&state=active"));
+  EXPECT_THAT(
+      end.requests[0],
+      HasSubstr("GET /v1/locks?owner=ann&target=host%3Aexample.com&program=p&state=active"));
   EXPECT_THAT(end.requests[1], HasSubstr("&page_token=t%201"));
 }
 
 TEST(Locks, AreOneJsonDocumentALine) {
-  const auto end = run({answer(200, R"({"locks":[)" + lock(1) + "," + lock(2) + "]}")},
-                       {"locks", "--json"});
+  const auto end =
+      run({answer(200, R"({"locks":[)" + lock(1) + "," + lock(2) + "]}")}, {"locks", "--json"});
   EXPECT_EQ(std::count(end.output.begin(), end.output.end(), '\n'), 2);
   EXPECT_THAT(end.output, HasSubstr(R"("fencing_token":2)"));
 }
@@ -94,7 +95,8 @@ TEST(Locks, TheListSaysWhenThereAreMore) {
 TEST(Lock, IsShownByItsKeyAsOneSegment) {
   const auto end = run({answer(200, lock(7))}, {"lock", "show", key});
   EXPECT_EQ(end.code, exit_code::ok);
-  EXPECT_THAT(end.requests[0], HasSubstr("GET /v1/locks/acme%2Fp%2Fhost%3Aexample.com%2Fscan%2Fwrite "));
+  EXPECT_THAT(end.requests[0],
+              HasSubstr("GET /v1/locks/acme%2Fp%2Fhost%3Aexample.com%2Fscan%2Fwrite "));
   EXPECT_THAT(end.output, AllOf(HasSubstr("host:example.com (typed EXAMPLE.com)"),
                                 HasSubstr("15000 ms"), HasSubstr("7"), Not(HasSubstr("null"))));
 }
@@ -115,13 +117,15 @@ TEST(Lock, AWordThatIsNoKeyIsNotAskedFor) {
 
 TEST(Lock, ARevokeNamesTheLockTheForceAndTheReason) {
   const auto done = answer(
-      200, R"({"decision":"applied","reason":"revoked","lock":{"state":"revoked","generation":7}})");
+      200,
+      R"({"decision":"applied","reason":"revoked","lock":{"state":"revoked","generation":7}})");
   auto end = run({done}, {"lock", "revoke", key, "--reason", "host is gone", "--request-id", "r1"});
   EXPECT_EQ(end.code, exit_code::ok);
   EXPECT_THAT(end.requests[0], HasSubstr("POST /v1/locks:revoke "));
-  EXPECT_THAT(end.requests[0],
-              HasSubstr(fmt::format(
-                  R"({{"key":"{}","force":false,"detail":"host is gone","request_id":"r1"}})", key)));
+  EXPECT_THAT(
+      end.requests[0],
+      HasSubstr(fmt::format(
+          R"({{"key":"{}","force":false,"detail":"host is gone","request_id":"r1"}})", key)));
   EXPECT_EQ(end.output, fmt::format("{}: applied revoked; now revoked\n", key));
   end = run({done}, {"lock", "revoke", lease, "--force"});
   EXPECT_THAT(end.requests[0],

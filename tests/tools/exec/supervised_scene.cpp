@@ -121,8 +121,7 @@ void supervised_scene::signal_watchdog(int number) const {
 }
 
 void supervised_scene::renew() const {
-  const scene_order order{false,
-                          (boot_clock::now() + plan_.term).time_since_epoch().count()};
+  const scene_order order{false, (boot_clock::now() + plan_.term).time_since_epoch().count()};
   ASSERT_EQ(write(orders_, &order, sizeof order), static_cast<ssize_t>(sizeof order));
 }
 

@@ -22,8 +22,9 @@ constexpr milliseconds latest{100};
 constexpr auto stubborn =
     "trap '' TERM INT HUP; sleep 60 & echo $$ > $D/group; while :; do sleep 60; done";
 /// Works on until it is asked to end.
-constexpr auto obedient = "trap 'echo yes > $D/asked; exit 3' TERM; echo $$ > $D/group; "
-                          "while :; do sleep 0.01; done";
+constexpr auto obedient =
+    "trap 'echo yes > $D/asked; exit 3' TERM; echo $$ > $D/group; "
+    "while :; do sleep 0.01; done";
 
 TEST(Supervision, TheCommandsOwnCodeIsTheCode) {
   EXPECT_THAT(supervised_scene("exit 0", long_term).wait(), Optional(0));
