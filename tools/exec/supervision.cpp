@@ -126,6 +126,7 @@ void supervision::take(const watch_report& report) {
     case watch_report::kind::forked:
       group_ = report.value;
       if (const int early = std::exchange(early_signal_, 0)) signal_group(group_, early);
+      if (ending_since_) ask_group_to_end(group_);
       break;
     case watch_report::kind::not_started:
       end_.what = run_end::kind::not_started;
