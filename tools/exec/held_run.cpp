@@ -92,8 +92,6 @@ watched_work held_run::work(const sigset_t& mask) const {
 }
 
 exit_code held_run::run(const sigset_t& mask) {
-  const auto held = keeper_.standing().holds;
-  if (!keeper_.renew_first(stop_time(held.deadline, plan_.term))) {
   // The grant may be as old as the wait for it; whether it still holds, the coordinator says.
   if (!keeper_.renew_first(boot_clock::now() + plan_.term.term)) {
     return give_back(

@@ -46,7 +46,6 @@ constexpr int by_signal = 128;
 
 const sigset_t& forwarded_signals() {
   static const sigset_t set =
-      set_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT});
       heard_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT});
   return set;
 }
@@ -139,7 +138,6 @@ void supervision::take(const watch_report& report) {
       break;
     case watch_report::kind::exited:
     case watch_report::kind::killed:
-      leader_ended_ = true;
       end_.code = report.value + (report.what == watch_report::kind::killed ? by_signal : 0);
       // What it left running works under the same lock, so that goes before the lock does.
       begin_end(run_end::kind::exited, {});
