@@ -117,6 +117,11 @@ TEST_F(tls_test, TheEndOfTheCertificateIsTold) {
   const auto expires_s = live()->current()->expires_s();
   EXPECT_GT(expires_s, now + 86'000);
   EXPECT_LT(expires_s, now + 87'000);
+  EXPECT_FALSE(live()->current()->has_expired());
+  const auto past = authority.issue("past", {"server", "DNS:localhost", -1});
+  files.certificate = past.certificate;
+  files.private_key = past.key;
+  EXPECT_TRUE(live()->current()->has_expired());
 }
 
 // ---- handshakes
