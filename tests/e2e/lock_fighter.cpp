@@ -44,6 +44,7 @@ class fighter {
         target_(tests::open_target("sqlite:" + words[3])),
         log_(::open(words[4].c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)),
         dice_(static_cast<unsigned>(std::stoul(words[5]))),
+        next_key_(5 * std::stoi(words[5])),
         keys_(std::stoi(words[6])),
         term_ms_(std::stoi(words[7])) {}
 
@@ -68,10 +69,10 @@ class fighter {
   }
 
   int below(int end) { return std::uniform_int_distribution<int>(0, end - 1)(dice_); }
-  /// Most go for the first few keys, so that there is somebody to lose against.
+  /// Most go for the first few keys, so that there is somebody to lose against; the rest in turn.
   std::string any_key() {
-    const int hot = std::max(1, keys_ / 5);
-    return fmt::format("key-{}", below(5) == 0 ? below(keys_) : below(hot));
+    const int hot = std::max(1, keys_ / 10);
+    return fmt::format("key-{}", below(3) == 0 ? next_key_++ % keys_ : below(hot));
   }
 
   /// One write, so that a kill leaves no half of a line.
@@ -117,15 +118,20 @@ class fighter {
     return true;
   }
 
+  /// A refusal is not believed at once: it is tried again twice, as a careless writer would.
   bool write() {
-    const auto end = target_->write(lock_.lease_id, lock_.token, instance_);
-    note(fmt::format("{} {} {}\n", word(end), lock_.lease_id, lock_.token));
-    return end == write_end::written;
+    constexpr int tries = 3;
+    for (int i = 0; i < tries; ++i) {
+      const auto end = target_->write(lock_.lease_id, lock_.token, instance_);
+      note(fmt::format("{} {} {}\n", word(end), lock_.lease_id, lock_.token));
+      if (end == write_end::written) return true;
+    }
+    return false;
   }
 
   /// False: the lock is lost.
   bool work() {
-    const int writes = 5 + below(30);
+    const int writes = 5 + below(20);
     for (int done = 0; done < writes; ++done) {
       if (!write()) return false;
       std::this_thread::sleep_for(milliseconds{5 + below(20)});
@@ -145,6 +151,7 @@ class fighter {
   std::unique_ptr<tests::fenced_target> target_;
   int log_;
   std::minstd_rand dice_;
+  int next_key_;
   int keys_;
   int term_ms_;
   int requests_ = 0;
