@@ -221,8 +221,10 @@ TEST(FencingGuardThreads, ForgettingAmongWritesKeepsThemOneAtATime) {
   std::thread forgetter([&] {
     while (!stop) guard.forget("k");
   });
+  constexpr int writers = 3;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 3; ++i) {
+  threads.reserve(writers);
+  for (int i = 0; i < writers; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 3'000; ++n) {
         guard.write("k", 1, [&] {

@@ -82,6 +82,7 @@ write_end fenced_postgresql::write(const std::string& key, std::int64_t token,
 std::vector<written_row> fenced_postgresql::rows(const std::string& key) {
   const auto said = run("SELECT token, text FROM work WHERE key = $1 ORDER BY number", {key});
   std::vector<written_row> out;
+  out.reserve(static_cast<std::size_t>(PQntuples(said.get())));
   for (int at = 0; at < PQntuples(said.get()); ++at) {
     out.push_back({std::stoll(PQgetvalue(said.get(), at, 0)), PQgetvalue(said.get(), at, 1)});
   }
