@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -112,7 +113,7 @@ class LockFight : public testing::Test {
 
   void fight_for(seconds time) {
     const auto end = steady_clock::now() + time;
-    const auto server_every = time / 3;
+    const auto server_every = std::min<milliseconds>(milliseconds(time) / 3, seconds{5});
     auto server_next = steady_clock::now() + server_every;
     const auto is_enough = [this] {
       const auto record = read_logs();
