@@ -106,10 +106,16 @@ std::optional<start_failed> server::parts::open_store() {
   auto opened = storage::open_sqlite_store(
       {.directory = how.chosen.data_directory(),
        .restored_backup = how.restored_backup,
-       .on_damage = [this](const std::string& sentence) {
-         counters->store_damaged.set(1);
-         lines->write(log_level::error, "the store is damaged", {{"why", sentence}});
-       }});
+       .on_damage =
+           [this](const std::string& sentence) {
+             counters->store_damaged.set(1);
+             lines->write(log_level::error, "the store is damaged", {{"why", sentence}});
+           },
+       .on_unguarded =
+           [this](const std::string& sentence) {
+             lines->write(log_level::warn, "the end of the log is not guarded",
+                          {{"why", sentence}});
+           }});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) return start_failed{fault->sentence};
   store = std::move(std::get<std::unique_ptr<actors::store>>(opened));
   auto anchor = newest_anchor(*store);

@@ -12,6 +12,7 @@
 
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_connection.hpp"
+#include "src/store/wal_check.hpp"
 
 namespace leasehold::storage {
 
@@ -135,6 +136,8 @@ std::optional<store_error> copy_into(const backup_options& how, const fs::path& 
 }  // namespace
 
 actors::store_result<backup_report> backup_store(const backup_options& how) {
+  if (auto fault = find_lost_database(how.from / database_name)) return *fault;
+  if (auto fault = find_lost_log(how.from / database_name)) return *fault;
   std::error_code ignored;
   if (!fs::exists(how.from / database_name, ignored)) {
     return store_error{

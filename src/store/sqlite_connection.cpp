@@ -122,6 +122,8 @@ actors::store_result<connection> connection::open(const std::filesystem::path& f
   made.db_.reset(db);
   if (code != SQLITE_OK) return made.error(code, "opening");
   sqlite3_extended_result_codes(db, 1);
+  // Whoever closes last would copy the write-ahead log into a file that was just found damaged.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   made.wait_for_lock(default_lock_wait);
   return made;
 }
