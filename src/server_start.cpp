@@ -6,9 +6,11 @@
 #include <future>
 #include <iostream>
 
+#include "src/admission.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/loop_link.hpp"
 #include "src/metrics.hpp"
+#include "src/net_limits.hpp"
 #include "src/server_parts.hpp"
 #include "src/token_file.hpp"
 
@@ -218,7 +220,21 @@ std::optional<start_failed> server::parts::listen() {
                 {"data", how.chosen.data},
                 {"threads", how.chosen.threads},
                 {"clock", word(clock->basis())}});
+  warn_of_few_connections();
   return std::nullopt;
+}
+
+void server::parts::warn_of_few_connections() {
+  const net_limits limits;
+  const std::size_t room = connection_cap(limits.connections, limits.reserved_descriptors);
+  if (room >= limits.connections) return;
+  lines->write(log_level::warn, "the limit of open files allows few connections",
+               {{"connections", static_cast<std::int64_t>(room)},
+                {"wanted", static_cast<std::int64_t>(limits.connections)},
+                {"why", "raise the limit to " +
+                            std::to_string(limits.connections + limits.reserved_descriptors) +
+                            " (ulimit -n, LimitNOFILE=); it may be raised while leaseholdd runs "
+                            "(prlimit --nofile)"}});
 }
 
 std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how) {

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "tools/api.hpp"
+#include "tools/arguments.hpp"
 #include "tools/evidence_pages.hpp"
 #include "tools/terminal.hpp"
 
@@ -69,8 +70,15 @@ exit_code each_line(const std::string& path,
   if (path != "-") file.open(path);
   std::istream& in = path == "-" ? std::cin : file;
   std::int64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
+  std::string line;
+  while (true) {
+    const auto read = read_line(in, line, line_limit);
+    if (read == line_read::none) break;
     ++number;
+    if (read == line_read::too_long) {
+      return complain(exit_code::malformed, fmt::format("{}, line {}: it has more than {} bytes",
+                                                        printable(path), number, line_limit));
+    }
     if (line.empty()) continue;
     if (const auto wrong = use(line)) {
       return complain(exit_code::malformed,

@@ -38,7 +38,7 @@ std::string_view way_out(store_error::kind what) noexcept {
     case store_error::kind::busy:
       return "another process holds the write lock; try again";
     case store_error::kind::full:
-      return "the disk is full; free space and try again";
+      return "free space and try again";
     case store_error::kind::io:
       return "check the disk and the permissions of the directory";
     case store_error::kind::corrupt:
@@ -142,7 +142,9 @@ store_error connection::error(int code, std::string_view doing) const {
   std::string where(doing);
   where += ' ';
   where += file_;
-  return error_from(code, where, db_ ? sqlite3_errmsg(db_.get()) : sqlite3_errstr(code));
+  // The steps of a backup leave their error to the backup alone.
+  const bool told = db_ && sqlite3_extended_errcode(db_.get()) == code;
+  return error_from(code, where, told ? sqlite3_errmsg(db_.get()) : sqlite3_errstr(code));
 }
 
 store_error connection::last_error(std::string_view doing) const {
