@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <string>
 

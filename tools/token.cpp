@@ -25,6 +25,7 @@ struct token_options {
   std::string certificate;
   std::vector<std::string> roles;
   std::vector<std::string> queues;
+  std::vector<std::string> programs;
 };
 
 /// --principals, else principals.toml in --data or the default data directory.
@@ -83,6 +84,7 @@ exit_code add(const command_line& line, const token_options& chosen) {
   request.tenant = chosen.tenant;
   request.certificate = chosen.certificate;
   if (!chosen.queues.empty()) request.queues = chosen.queues;
+  if (!chosen.programs.empty()) request.programs = chosen.programs;
   for (const auto& name : chosen.roles) {
     const auto role = server::role_from_word(name);
     if (!role) {
@@ -172,6 +174,10 @@ void add_token(CLI::App& app, command_line& line) {
       ->allow_extra_args(false);
   adding->add_option("--certificate", chosen->certificate,
                      "Know it by this name in its client certificate, and make no token");
+  adding
+      ->add_option("--program", chosen->programs,
+                   "A program whose locks it may use; all without it")
+      ->allow_extra_args(false);
   add_verb(*command, line, chosen, "list", "Principals and the names of their tokens", list);
   auto* revoking = add_verb(*command, line, chosen, "revoke", "Take a token away", revoke);
   revoking->add_option("principal", chosen->name, "Whose")->required();

@@ -2,6 +2,7 @@
 // resolver and depends on no locale: the same text gives the same key everywhere.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@ namespace leasehold::keys {
 /// was typed, which may hold a secret.
 struct refusal {
   std::string sentence;
+  friend auto operator<=>(const refusal&, const refusal&) = default;
 };
 
 /// Every part as typed may have so many bytes; its own limit is judged once it is normalised.
