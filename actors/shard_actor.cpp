@@ -285,9 +285,10 @@ std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& ten
 bool shard_actor::answer_old_request(shard_operation& operation) {
   const auto* entry = find(operation.key);
   if (entry == nullptr || operation.what.request.empty()) return false;
-  const auto* done = older_requests_.find(entry->mark, operation.what.request, operation.ingress);
-  if (done == nullptr) return false;
-  if (!protocol::is_repeat(*done, operation.what)) {
+  const auto* repeated =
+      older_requests_.find(entry->mark, operation.what.request, operation.ingress);
+  if (repeated == nullptr) return false;
+  if (!protocol::is_repeat(*repeated, operation.what)) {
     refuse(operation, protocol::reason::request_reused);
     return true;
   }
@@ -296,7 +297,7 @@ bool shard_actor::answer_old_request(shard_operation& operation) {
   said.decision = protocol::decision::ignored;
   said.reason = protocol::reason::duplicate_request;
   context_->counters->refuse(said.reason);
-  answer_request(*entry, operation, said, {}, done->answered);
+  answer_request(*entry, operation, said, {}, repeated->answered);
   return true;
 }
 

@@ -189,8 +189,8 @@ void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
     protocol::generation granted;
     if (said.decision == protocol::decision::accepted) {
       granted = lease.state->gen;
-    } else if (const auto* done = remembered(*lease.state, operation.what.request)) {
-      granted = done->answered;
+    } else if (const auto* known = remembered(*lease.state, operation.what.request)) {
+      granted = known->answered;
     }
     answer_request(entry, operation, said, retry, granted);
     return;
