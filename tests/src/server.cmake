@@ -6,5 +6,5 @@ if(TARGET leasehold_server)
   leasehold_test(http_api_test unit http_api_test.cpp http_jobs_test.cpp http_evidence_test.cpp
     http_keys_test.cpp session_test.cpp access_table_test.cpp openapi_test.cpp LIBS leasehold_server)
   leasehold_test(target_leases_page_test unit target_leases_page_test.cpp
-    LIBS leasehold::protocol Boost::json)
+    LIBS leasehold_server)
 endif()

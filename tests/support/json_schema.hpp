@@ -20,9 +20,9 @@ class json_schema {
 
   /// What is wrong with the value, each with its place; empty: nothing.
   std::vector<std::string> complaints(const boost::json::value& schema,
-                                      const boost::json::value& value) const {
+                                      const boost::json::value& what) const {
     std::vector<std::string> out;
-    check(schema.as_object(), value, "", out);
+    check(schema.as_object(), what, "", out);
     return out;
   }
 
