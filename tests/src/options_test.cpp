@@ -1,5 +1,7 @@
 #include "src/options.hpp"
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,6 +106,19 @@ TEST_F(options_test, AKeyThatStandsTwiceIsRefused) {
 TEST_F(options_test, AMissingFileAndBrokenTomlAreOneSentence) {
   EXPECT_THAT(refused({"--config", "/nonexistent/x.toml"}), HasSubstr("/nonexistent/x.toml"));
   EXPECT_THAT(refused({"--config", write("threads = = 1\n")}), HasSubstr("line 1"));
+}
+
+TEST_F(options_test, AFileThatNeverEndsOrIsNoneIsRefusedAtOnce) {
+  EXPECT_THAT(refused({"--config", "/dev/zero"}), HasSubstr("regular file of at most 1 MiB"));
+  EXPECT_THAT(refused({"--config", testing::TempDir()}), HasSubstr("regular file"));
+  EXPECT_THAT(refused({"--config", write(std::string((std::size_t{1} << 20) + 1, '\n'))}),
+              HasSubstr("at most 1 MiB"));
+  good({"--config", write("threads = 1\n" + std::string((std::size_t{1} << 20) - 12, '\n'))});
+  const auto pipe = write("");
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(refused({"--config", pipe}), HasSubstr("regular file"));
+  std::filesystem::remove(pipe);
 }
 
 TEST_F(options_test, OtherMachinesAreServedOnlyWhenThatIsSaid) {

@@ -32,7 +32,6 @@ using test::tls_peer;
 using test::tls_wish;
 using test::upgrade_request;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::string_view request = "GET /names HTTP/1.1\r\nHost: localhost\r\n\r\n";
 

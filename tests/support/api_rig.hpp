@@ -2,8 +2,10 @@
 // would call it. The test's thread is the loop.
 #pragma once
 
+#include <atomic>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <boost/json.hpp>
 #include <chrono>
 #include <condition_variable>
@@ -112,7 +114,7 @@ class api_rig {
   }
   server::http_response ask(server::http_request r) {
     std::optional<server::http_response> got;
-    http->handle(std::move(r), std::make_shared<const bool>(false),
+    http->handle(std::move(r), std::make_shared<const std::atomic<bool>>(false),
                  [&](server::http_response response) {
                    EXPECT_FALSE(got) << "a request was answered twice";
                    got = std::move(response);

@@ -26,6 +26,7 @@ class fake_gateway final : public actors::gateway {
   std::optional<actors::answer> answer_with;
 
   // ---- what a test looks at
+  std::vector<std::string> calls;  ///< of the coordinator, by name, in their order
   std::vector<actors::submit_request> submitted;
   std::vector<actors::acquire_request> acquired;
   std::vector<std::pair<protocol::lease_key, protocol::event>> operated;
@@ -98,6 +99,7 @@ class fake_gateway final : public actors::gateway {
   }
 
   void submit(actors::submit_request what, std::function<void(actors::answer)> reply) override {
+    calls.emplace_back("submit");
     submitted.push_back(what);
     if (answer_with) return reply(*answer_with);
     const std::string id = what.job ? what.job->value : "made-" + std::to_string(submitted.size());
@@ -107,6 +109,7 @@ class fake_gateway final : public actors::gateway {
   }
   void operate(protocol::lease_key key, protocol::event what,
                std::function<void(actors::answer)> reply) override {
+    calls.emplace_back("operate");
     operated.emplace_back(key, what);
     if (answer_with) return reply(*answer_with);
     const auto found = jobs.find(key);
@@ -121,15 +124,17 @@ class fake_gateway final : public actors::gateway {
   }
   void find_lease(protocol::lease_key key,
                   std::function<void(std::optional<actors::lease_view>)> reply) override {
-    const auto found = jobs.find(key);
-    reply(found == jobs.end() ? std::nullopt : std::optional(found->second));
+    calls.emplace_back("find_lease");
+    reply(look(key));
   }
   void await_settled(protocol::lease_key key, protocol::instant until,
                      std::function<void(std::optional<actors::lease_view>)> reply) override {
+    calls.emplace_back("await_settled");
     awaited_until = until;
-    find_lease(std::move(key), std::move(reply));
+    reply(look(key));
   }
   void acquire(actors::acquire_request what, std::function<void(actors::answer)> reply) override {
+    calls.emplace_back("acquire");
     acquired.push_back(what);
     if (answer_with) return reply(*answer_with);
     const bool known = jobs.contains(what.key);
@@ -145,11 +150,13 @@ class fake_gateway final : public actors::gateway {
   void await_change(protocol::lease_key key, std::optional<protocol::generation>,
                     protocol::instant until,
                     std::function<void(std::optional<actors::lease_view>)> reply) override {
+    calls.emplace_back("await_change");
     awaited_until = until;
-    find_lease(std::move(key), std::move(reply));
+    reply(look(key));
   }
   void list_locks(actors::lock_filter filter, std::string page_token, std::size_t page_size,
                   std::function<void(actors::lock_page)> reply) override {
+    calls.emplace_back("list_locks");
     actors::lock_page page;
     for (const auto& [key, view] : jobs) {
       if (key.tenant != filter.tenant || !view.lock || key.lease.value <= page_token) continue;
@@ -162,6 +169,7 @@ class fake_gateway final : public actors::gateway {
     reply(std::move(page));
   }
   void find_fence(protocol::lease_key key, std::function<void(actors::fence_view)> reply) override {
+    calls.emplace_back("find_fence");
     const auto found = jobs.find(key);
     if (found == jobs.end()) return reply({{}, {7}, {}});
     reply({found->second.state->gen, found->second.state->gen,
@@ -169,6 +177,7 @@ class fake_gateway final : public actors::gateway {
   }
   void list_jobs(actors::job_filter filter, std::string page_token, std::size_t page_size,
                  std::function<void(actors::job_page)> reply) override {
+    calls.emplace_back("list_jobs");
     actors::job_page page;
     for (const auto& [key, view] : jobs) {
       if (key.tenant != filter.tenant || !view.spec || key.lease.value <= page_token) continue;
@@ -184,18 +193,21 @@ class fake_gateway final : public actors::gateway {
   }
   void why(protocol::lease_key key,
            std::function<void(std::optional<actors::why_view>)> reply) override {
+    calls.emplace_back("why");
     const auto found = jobs.find(key);
     if (found == jobs.end()) return reply(std::nullopt);
     reply(actors::why_view{found->second, "no_worker", "No worker takes this queue."});
   }
   void workers(protocol::tenant_id tenant,
                std::function<void(std::vector<actors::worker_view>)> reply) override {
+    calls.emplace_back("workers");
     auto out = all_workers;
     std::erase_if(out, [&](const auto& w) { return w.tenant != tenant; });
     reply(std::move(out));
   }
   void queues(protocol::tenant_id tenant,
               std::function<void(std::vector<actors::queue_view>)> reply) override {
+    calls.emplace_back("queues");
     auto out = all_queues;
     std::erase_if(out, [&](const auto& q) { return q.tenant != tenant; });
     reply(std::move(out));
@@ -209,6 +221,12 @@ class fake_gateway final : public actors::gateway {
   void unwatch(std::int64_t watch) override { watches.erase(watch); }
 
   protocol::instant now() const override { return time; }
+
+ private:
+  std::optional<actors::lease_view> look(const protocol::lease_key& key) const {
+    const auto found = jobs.find(key);
+    return found == jobs.end() ? std::nullopt : std::optional(found->second);
+  }
 };
 
 }  // namespace leasehold::tests
