@@ -141,14 +141,20 @@ line_read read_line(std::istream& from, std::string& line, std::size_t limit) {
   const std::istream::sentry ready(from, true);
   if (!ready) return line_read::none;
   constexpr auto ended = std::char_traits<char>::eof();
-  while (line.size() <= limit) {
-    const auto next = from.rdbuf()->sbumpc();
-    if (next == ended) {
-      from.setstate(line.empty() ? std::ios::eofbit | std::ios::failbit : std::ios::eofbit);
-      return line.empty() ? line_read::none : line_read::whole;
+  try {
+    while (line.size() <= limit) {
+      const auto next = from.rdbuf()->sbumpc();
+      if (next == ended) {
+        from.setstate(line.empty() ? std::ios::eofbit | std::ios::failbit : std::ios::eofbit);
+        return line.empty() ? line_read::none : line_read::whole;
+      }
+      if (next == '\n') return line_read::whole;
+      line += static_cast<char>(next);
     }
-    if (next == '\n') return line_read::whole;
-    line += static_cast<char>(next);
+  } catch (const std::ios::failure&) {
+    // A folder can be opened; only reading it fails.
+    from.setstate(std::ios::badbit);
+    return line_read::none;
   }
   return line_read::too_long;
 }

@@ -150,6 +150,11 @@ std::int64_t waiters() {
   return chosen == nullptr ? 1000 : std::max<std::int64_t>(1000, std::atoll(chosen) / 1000 * 1000);
 }
 
+/// A lock remembers requests whoever they were of.
+std::string request_of(std::int64_t stream, std::int64_t number) {
+  return std::to_string(stream) + "." + std::to_string(number);
+}
+
 /// Ten streams, of which each waits for the lock many times at once.
 TEST_P(locks, AreGrantedToThousandsOfWaitersOneByOneInTheOrderOfTheirRows) {
   constexpr std::int64_t streams = 10;
@@ -167,7 +172,7 @@ TEST_P(locks, AreGrantedToThousandsOfWaitersOneByOneInTheOrderOfTheirRows) {
     std::vector<frame_body> bodies;
     first_frames.push_back(0);
     for (std::int64_t n = 0; n < waits; ++n) {
-      bodies.emplace_back(acquire_frame(*peers.back(), "x", "r" + std::to_string(n), 500'000));
+      bodies.emplace_back(acquire_frame(*peers.back(), "x", request_of(i, n), 500'000));
       if (bodies.size() < 100) continue;
       const auto id = peers.back()->say_all(std::exchange(bodies, {}));
       if (first_frames.back() == 0) first_frames.back() = id;
@@ -211,13 +216,15 @@ TEST_P(locks, AreGrantedToThousandsOfWaitersOneByOneInTheOrderOfTheirRows) {
   std::int64_t gen = 1;
   std::int64_t row = 0;
   std::int64_t granted = 0;
+  std::int64_t stream = -1;
   for (auto& peer : peers) {
+    ++stream;
     const bool gives_up = peer.get() == &fickle;
     for (std::int64_t n = 0; n < waits; n += gives_up ? 2 : 1) {
       const auto grant = peer->await<protocol::granted>();
       ASSERT_TRUE(grant) << "grant " << granted;
       // First come, first served: the requests of a stream in their order, the streams in theirs.
-      ASSERT_EQ(grant->request.value, "r" + std::to_string(n));
+      ASSERT_EQ(grant->request.value, request_of(stream, n));
       ASSERT_EQ(grant->standing.gen.value, ++gen);
       ASSERT_GT(grant->standing.row.value, row);
       row = grant->standing.row.value;
