@@ -158,6 +158,10 @@ class copy_check {
     if (query.bytes(0) == "ok") return std::nullopt;
     std::string first(query.bytes(0));
     std::ranges::replace(first, '\n', ' ');
+    // A page that is there and cannot be read now.
+    if (first.find("unable to get the page") != std::string::npos) {
+      return store_error{store_error::kind::io, "the copy cannot be checked: " + first};
+    }
     return damage(std::move(first));
   }
 

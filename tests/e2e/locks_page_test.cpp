@@ -99,9 +99,10 @@ TEST(LocksPage, ExamplesPrintWhatItSays) {
                                            "OPERATOR=" + (kept.path() / "operator").string()};
   const auto page = std::filesystem::path(LEASEHOLD_SOURCE_DIR) / "docs/LOCKS.md";
   const auto examples = examples_of(page);
-  EXPECT_GE(examples.size(), 10U);
   int number = 0;
   for (const auto& each : examples) {
+    // The others are for a program, a database or `leasehold exec`, which have tests of their own.
+    if (each.commands.find("$URL") == std::string::npos) continue;
     ASSERT_FALSE(each.prints.empty()) << "an example that prints nothing:\n" << each.commands;
     const auto out = kept.path() / std::to_string(++number);
     program_run run("/bin/sh", {"-c", each.commands}, out, variables);
@@ -117,6 +118,7 @@ TEST(LocksPage, ExamplesPrintWhatItSays) {
     for (std::size_t i = 0; i < said.size(); ++i) expect_alike(said[i], got[i], "");
     if (testing::Test::HasFailure()) FAIL() << each.commands << printed;
   }
+  EXPECT_GE(number, 10);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // would call it. The test's thread is the loop.
 #pragma once
 
-#include <atomic>
 #include <gtest/gtest.h>
+#include <atomic>
 
 #include <atomic>
 #include <boost/json.hpp>

@@ -73,7 +73,7 @@ class supervision {
   boot_timer timer_;
   int asked_to_end_ = 0;
   bool is_unguarded_ = false;  ///< the watchdog is gone
-  int early_signal_ = 0;  ///< came before there was a group; 0: none
+  int early_signal_ = 0;       ///< came before there was a group; 0: none
 
   // Of the run that goes on.
   lock_standing standing_;
