@@ -57,7 +57,7 @@ std::variant<acquired_lock, not_acquired> acquire_unless_ended(client_options co
 
 class held_run {
  public:
-  held_run(const client_options& connection, exec_plan plan, acquired_lock lock)
+  held_run(const client_options& connection, exec_plan plan, const acquired_lock& lock)
       : connection_(connection),
         plan_(std::move(plan)),
         grant_(lock.grant),
@@ -199,8 +199,7 @@ exit_code run_held(const client_options& connection, exec_plan plan) {
     return complain(is_held ? static_cast<exit_code>(plan.conflict_exit_code) : refused->code,
                     fmt::format("the lock was not acquired: {}", refused->sentence));
   }
-  auto& lock = std::get<acquired_lock>(outcome);
-  return held_run(connection, std::move(plan), std::move(lock)).run(mask);
+  return held_run(connection, std::move(plan), std::get<acquired_lock>(outcome)).run(mask);
 }
 
 }  // namespace leasehold::tools

@@ -25,7 +25,6 @@ using e2e::program_run;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::Not;
 using testing::Optional;
 using testing::SizeIs;
 
