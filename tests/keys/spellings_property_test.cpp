@@ -79,7 +79,7 @@ TEST(Spellings, NormalisingTwiceIsNormalisingOnce) {
     const auto pieces = pieces_of(kind);
     EXPECT_TRUE(rc::check(std::string(protocol::word(kind)), [&] {
       auto typed = joined(*rc::gen::container<texts>(rc::gen::elementOf(pieces)));
-      if (kind == target_kind::url) typed = "http://" + typed;
+      if (kind == target_kind::url) typed.insert(0, "http://");
       const auto once = normalise({"p", kind, typed, "", ""});
       const auto* name = std::get_if<lock_name>(&once);
       if (name == nullptr) return;

@@ -161,6 +161,30 @@ TEST_F(principals_test, TheFileKeepsNoToken) {
   EXPECT_EQ(added.name, token_name(hash_token(added.token)));
 }
 
+TEST_F(principals_test, ProgramsAreKeptAndGrantTheirNamesAlone) {
+  fs::create_directories(directory_);
+  const auto made = good<added_token>(
+      add_token(file(), {.name = "c", .roles = {actors::role::client}, .programs = {"p", "q"}}));
+  const auto known = std::get<principal_set>(read_principals(file()));
+  const actors::principal who = known.find_by_token(made.token)->who;
+  EXPECT_TRUE(who.may_use_program("p"));
+  EXPECT_TRUE(who.may_use_program("q"));
+  EXPECT_FALSE(who.may_use_program("r"));
+  EXPECT_FALSE(who.may_use_program("*"));
+  EXPECT_FALSE(who.may_use_program(""));
+}
+
+TEST_F(principals_test, AnAuthenticationHoldsNoLongerThanItsProgramsStay) {
+  fs::create_directories(directory_);
+  const auto made = good<added_token>(
+      add_token(file(), {.name = "c", .roles = {actors::role::client}, .programs = {"p"}}));
+  auto known = std::get<principal_set>(read_principals(file()));
+  const actors::principal before = known.entries.front().who;
+  EXPECT_TRUE(known.still_holds(before, hash_token(made.token)));
+  known.entries.front().who.programs = {"q"};
+  EXPECT_FALSE(known.still_holds(before, hash_token(made.token)));
+}
+
 TEST_F(principals_test, ASecondTokenRotatesTheFirstOut) {
   fs::create_directories(directory_);
   const token_request request{.name = "w", .roles = {actors::role::worker}};
