@@ -72,7 +72,7 @@ class lease_entry : public ordered_hook {
 
   // What sweeps, frames and checkpoints look at without waking it.
   const std::string* named = nullptr;  ///< a job's queue, a lock's program; its shard has the text
-  protocol::instant last_at;           ///< `at` of the newest row
+  protocol::instant last_at;           ///< `at` of the newest row that is no base row
   protocol::row_number base_row;       ///< where its history begins in the log
   protocol::instant indexed_at;        ///< where the deadline index has it; 0: nowhere
   const std::uint8_t store_shard;      ///< what shard_of says of its key

@@ -132,7 +132,6 @@ void shard_actor::history_durable(lease_entry& entry, protocol::row_number row) 
     forget(entry, row);
   } else {
     lease.last_row = entry.base_row = row;
-    entry.last_at = group.stamp;
     lease.counts.clear();
     mark_changed(entry);
     start_next(entry);

@@ -92,6 +92,13 @@ std::optional<fold::mismatch> fold::feed_counted(const stored_row& r) {
   return fault;
 }
 
+/// A base row keeps the age of its lease. Version 0.1.0 took the time of a base row for it: in its
+/// stores a second base row with nothing between them says when the first one was written.
+bool fold::is_age_of(const lease_image& image, const lease_image& said, instant at) {
+  if (said.last_at == image.last_at) return true;
+  return image.last_row == image.base_row && image.last_at < said.last_at && said.last_at <= at;
+}
+
 std::optional<fold::mismatch> fold::feed_base(const stored_row& r) {
   auto base = decode_base(r.attachment);
   if (!base) return mismatch{r.row, "attachment", "the record of the base row cannot be read"};
@@ -101,6 +108,7 @@ std::optional<fold::mismatch> fold::feed_base(const stored_row& r) {
     if (r.row <= found->second.last_row) return std::nullopt;
     fault = find_link_fault(r, found->second);
     const std::string_view field = first_difference(found->second.state, base->image.state);
+    if (is_age_of(found->second, base->image, r.at)) found->second.last_at = base->image.last_at;
     if (!field.empty()) {
       fault = mismatch{r.row, std::string(field), "the base row's record is not the fold's"};
     } else if (encode_image(found->second) != encode_image(base->image)) {
@@ -121,7 +129,6 @@ std::optional<fold::mismatch> fold::feed_base(const stored_row& r) {
   auto& image = leases_[r.key];
   image = std::move(base->image);
   image.last_row = image.base_row = r.row;
-  image.last_at = r.at;
   image.counts.clear();
   note_floor(r.key, image);
   return fault;

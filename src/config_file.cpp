@@ -1,14 +1,19 @@
 #include "src/config_file.hpp"
 
-#include <fstream>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <optional>
-#include <sstream>
+#include <string>
 #include <utility>
 
 #include "src/toml_text.hpp"
 
 namespace leasehold::server {
 namespace {
+
+constexpr std::size_t most_config_bytes = std::size_t{1} << 20;
 
 class reader {
  public:
@@ -91,14 +96,38 @@ std::variant<std::vector<setting>, config_fault> parse_config(std::string_view c
   return std::move(r.found);
 }
 
-std::variant<std::vector<setting>, config_fault> read_config_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  if (!file || !(content << file.rdbuf())) {
-    return config_fault{"The configuration file " + path +
-                        " cannot be read; check that it exists, is not empty and may be read."};
+namespace {
+
+/// Nothing of what is empty, no regular file, or too large.
+std::optional<std::string> content_of(int descriptor) {
+  struct stat what {};
+  if (descriptor < 0 || ::fstat(descriptor, &what) != 0 || !S_ISREG(what.st_mode)) return {};
+  std::string content(most_config_bytes + 1, '\0');
+  std::size_t size = 0;
+  while (size < content.size()) {
+    const ssize_t got = ::read(descriptor, content.data() + size, content.size() - size);
+    if (got < 0) return {};
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
   }
-  return parse_config(content.str(), path);
+  if (size == 0 || size > most_config_bytes) return {};
+  content.resize(size);
+  return content;
+}
+
+}  // namespace
+
+std::variant<std::vector<setting>, config_fault> read_config_file(const std::string& path) {
+  // Of a pipe the other end would be waited for, at a reload, too.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const auto content = content_of(descriptor);
+  if (descriptor >= 0) ::close(descriptor);
+  if (!content) {
+    return config_fault{"The configuration file " + path +
+                        " cannot be read; check that it is a regular file of at most 1 MiB, is not "
+                        "empty and may be read."};
+  }
+  return parse_config(*content, path);
 }
 
 }  // namespace leasehold::server

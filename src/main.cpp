@@ -29,7 +29,8 @@ int main(int count, char** values) {
   auto loaded = leasehold::server::load_options(std::move(arguments), read_environment());
   if (const auto* end = std::get_if<leasehold::server::say_and_exit>(&loaded)) {
     (end->exit_code == 0 ? std::cout : std::cerr) << end->text << std::flush;
-    return end->exit_code;
+    constexpr int exit_not_written = 6;
+    return std::cout ? end->exit_code : exit_not_written;
   }
   return leasehold::server::run_server(std::move(std::get<leasehold::server::invocation>(loaded)));
 }

@@ -35,6 +35,7 @@ struct net_limits {
   // Connections of the process
   std::size_t connections = 100'000;
   std::size_t reserved_descriptors = 256;   ///< never used by connections
+  std::size_t fewest_connections = 64;      ///< with room for fewer nothing is started
   std::size_t handshakes = 2'000;           ///< connections without a first complete request
   std::size_t handshakes_per_address = 20;  ///< addresses of this machine are exempt
 };

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "src/logging.hpp"
+#include "src/net_limits.hpp"
 #include "src/server.hpp"
 
 namespace leasehold::server {
@@ -30,8 +31,9 @@ int next_signal(long milliseconds) {
   return got < 0 ? 0 : got;
 }
 
-/// The loops, the database and its readers need this many before the first connection.
-constexpr rlim_t fewest_descriptors = 64;
+/// What the store, the log and the loops may need, and a few connections.
+constexpr rlim_t fewest_descriptors =
+    net_limits{}.reserved_descriptors + net_limits{}.fewest_connections;
 
 void prepare_process() {
   const sigset_t ours = our_signals();
@@ -92,7 +94,8 @@ int run_server(invocation how) {
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < fewest_descriptors) {
     tell(form, "The limit of open files is " + std::to_string(files.rlim_cur) + "; raise it to " +
                    std::to_string(fewest_descriptors) +
-                   " at least, and by one for each connection (ulimit -n).");
+                   " at least (ulimit -n): " + std::to_string(net_limits{}.reserved_descriptors) +
+                   " are kept for the store and the log, and each connection takes one.");
     return EXIT_FAILURE;
   }
   auto started = server::start(std::move(how));

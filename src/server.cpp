@@ -61,8 +61,9 @@ void server::parts::report_failed_handshakes() {
 }
 
 void server::parts::tell_certificate(const options& of) const {
-  const std::int64_t expires_s = tls->current()->expires_s();
-  const bool has_ended = expires_s <= static_cast<std::int64_t>(std::time(nullptr));
+  const auto now = tls->current();
+  const std::int64_t expires_s = now->expires_s();
+  const bool has_ended = now->has_expired();
   lines->write(
       has_ended ? log_level::warn : log_level::info,
       has_ended ? "the TLS certificate has expired" : "TLS certificate in use",

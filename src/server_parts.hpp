@@ -56,6 +56,7 @@ struct server::parts {
   void start_loops();
   std::optional<start_failed> start_coordinator();
   std::optional<start_failed> listen();
+  void warn_of_few_connections();
   std::shared_ptr<http_api> make_api(std::size_t thread, const api_shared& shared);
   void end_revoked_sockets();
   [[nodiscard]] protocol::reason why_unready() const;

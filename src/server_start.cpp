@@ -6,10 +6,12 @@
 #include <future>
 #include <iostream>
 
+#include "src/admission.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/keys/normalise.hpp"
 #include "src/loop_link.hpp"
 #include "src/metrics.hpp"
+#include "src/net_limits.hpp"
 #include "src/server_parts.hpp"
 #include "src/token_file.hpp"
 
@@ -141,10 +143,16 @@ std::optional<start_failed> server::parts::open_store() {
   auto opened = storage::open_sqlite_store(
       {.directory = how.chosen.data_directory(),
        .restored_backup = how.restored_backup,
-       .on_damage = [this](const std::string& sentence) {
-         counters->store_damaged.set(1);
-         lines->write(log_level::error, "the store is damaged", {{"why", sentence}});
-       }});
+       .on_damage =
+           [this](const std::string& sentence) {
+             counters->store_damaged.set(1);
+             lines->write(log_level::error, "the store is damaged", {{"why", sentence}});
+           },
+       .on_unguarded =
+           [this](const std::string& sentence) {
+             lines->write(log_level::warn, "the end of the log is not guarded",
+                          {{"why", sentence}});
+           }});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) return start_failed{fault->sentence};
   store = std::move(std::get<std::unique_ptr<actors::store>>(opened));
   auto anchor = newest_anchor(*store);
@@ -252,7 +260,21 @@ std::optional<start_failed> server::parts::listen() {
                 {"data", how.chosen.data},
                 {"threads", how.chosen.threads},
                 {"clock", word(clock->basis())}});
+  warn_of_few_connections();
   return std::nullopt;
+}
+
+void server::parts::warn_of_few_connections() {
+  const net_limits limits;
+  const std::size_t room = connection_cap(limits.connections, limits.reserved_descriptors);
+  if (room >= limits.connections) return;
+  lines->write(log_level::warn, "the limit of open files allows few connections",
+               {{"connections", static_cast<std::int64_t>(room)},
+                {"wanted", static_cast<std::int64_t>(limits.connections)},
+                {"why", "raise the limit to " +
+                            std::to_string(limits.connections + limits.reserved_descriptors) +
+                            " (ulimit -n, LimitNOFILE=); it may be raised while leaseholdd runs "
+                            "(prlimit --nofile)"}});
 }
 
 std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how) {

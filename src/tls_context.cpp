@@ -151,6 +151,10 @@ std::variant<std::shared_ptr<const tls_context>, tls_fault> tls_context::read(
   return std::shared_ptr<const tls_context>(new tls_context(std::move(made), expires_s));
 }
 
+bool tls_context::has_expired() const {
+  return X509_cmp_current_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context_.get()))) < 0;
+}
+
 std::unique_ptr<tls_channel> tls_context::open() const {
   return std::make_unique<tls_channel>(ssl_ptr{SSL_new(context_.get())});
 }

@@ -39,6 +39,7 @@ class tls_context {
   [[nodiscard]] std::unique_ptr<tls_channel> open() const;
   /// When the server's certificate ends, in seconds since 1970.
   [[nodiscard]] std::int64_t expires_s() const noexcept { return expires_s_; }
+  [[nodiscard]] bool has_expired() const;
 
  private:
   struct context_free {

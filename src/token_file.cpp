@@ -190,7 +190,10 @@ std::optional<token_fault> write_principals(const std::filesystem::path& file,
   auto check = parse_principals(content, file.string());
   if (auto* fault = std::get_if<principals_fault>(&check)) return token_fault{fault->sentence};
   const std::filesystem::path next = file.string() + ".new";
-  if (auto fault = write_private(next, content)) return fault;
+  if (auto fault = write_private(next, content)) {
+    unlink(next.c_str());
+    return fault;
+  }
   if (rename(next.c_str(), file.c_str()) != 0) return os_fault("Cannot replace", file);
   sync_directory(file.parent_path().empty() ? "." : file.parent_path());
   return std::nullopt;

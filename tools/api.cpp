@@ -13,6 +13,7 @@
 #include <optional>
 #include <random>
 
+#include "tools/arguments.hpp"
 #include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
@@ -43,7 +44,7 @@ std::string token_path(const command_line& line) {
 std::optional<std::string> read_token(const std::string& path) {
   std::ifstream file(path);
   std::string token;
-  if (!std::getline(file, token) || token.empty() || token.size() > longest_token) return {};
+  if (read_line(file, token, longest_token) != line_read::whole || token.empty()) return {};
   while (!token.empty() && (token.back() == '\r' || token.back() == ' ')) token.pop_back();
   const bool clean =
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < '\x7f'; });

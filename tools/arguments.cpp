@@ -136,4 +136,27 @@ std::string read_file(const std::string& path, std::size_t limit, std::string& f
   return out;
 }
 
+line_read read_line(std::istream& from, std::string& line, std::size_t limit) {
+  line.clear();
+  const std::istream::sentry ready(from, true);
+  if (!ready) return line_read::none;
+  constexpr auto ended = std::char_traits<char>::eof();
+  try {
+    while (line.size() <= limit) {
+      const auto next = from.rdbuf()->sbumpc();
+      if (next == ended) {
+        from.setstate(line.empty() ? std::ios::eofbit | std::ios::failbit : std::ios::eofbit);
+        return line.empty() ? line_read::none : line_read::whole;
+      }
+      if (next == '\n') return line_read::whole;
+      line += static_cast<char>(next);
+    }
+  } catch (const std::ios::failure&) {
+    // A folder can be opened; only reading it fails.
+    from.setstate(std::ios::badbit);
+    return line_read::none;
+  }
+  return line_read::too_long;
+}
+
 }  // namespace leasehold::tools

@@ -3,6 +3,7 @@
 
 #include <boost/json/object.hpp>
 #include <cstdint>
+#include <istream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,14 @@ void put_payload(boost::json::object& body, const std::string& payload);
 
 /// The whole of a file, or of standard input for "-", up to `limit` bytes. Sets `fault`.
 std::string read_file(const std::string& path, std::size_t limit, std::string& fault);
+
+enum class line_read : std::uint8_t { whole, none, too_long };
+/// The next line, without its end. One of more than `limit` bytes is not read to its end: what
+/// never ends a line, as /dev/zero, would be read for ever.
+line_read read_line(std::istream& from, std::string& line, std::size_t limit);
+
+/// The longest line that is read: a row with a payload, every character of it escaped, has less.
+inline constexpr std::size_t line_limit = std::size_t{4} << 20;
 
 /// The most bytes that a payload may have (protocol.md 1).
 inline constexpr std::size_t payload_limit = std::size_t{64} * 1024;

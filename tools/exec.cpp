@@ -88,7 +88,7 @@ void add_exec(CLI::App& app, command_line& line) {
   command->footer(std::string(footer));
   add_target_options(*command, *chosen);
   add_term_options(*command, *chosen);
-  command->add_option("command", chosen->command, "-- CMD ARGS...: what to run");
+  add_command_words(*command, line, chosen->command);
   command->callback([chosen, &line] { line.result = run(line, *chosen); });
 }
 

@@ -164,7 +164,8 @@ transport_failure failure_of(const client_options& options, const error_code& er
 /// What a connection shows that was closed by the other side while nobody used it.
 bool was_closed_while_idle(const error_code& error) {
   return error == http::error::end_of_stream || error == asio::error::connection_reset ||
-         error == asio::error::broken_pipe || error == asio::error::eof;
+         error == asio::error::broken_pipe || error == asio::error::eof ||
+         error == asio::ssl::error::stream_truncated;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // leasehold: the program for people and scripts. Everything is in tools/*.cpp.
+#include <algorithm>
 #include <sstream>
 
 #include "tools/output.hpp"
@@ -15,6 +16,7 @@ exit_code usage_code(const CLI::App& app) {
 exit_code run(int argc, char** argv) {
   CLI::App app;
   command_line line;
+  line.words.assign(argv + std::min(argc, 1), argv + argc);
   build_program(app, line);
   try {
     app.parse(argc, argv);

@@ -1,10 +1,11 @@
 // `leasehold replay`: scenario files through the rules, on virtual time.
 #include "tools/replay.hpp"
 
+#include <array>
 #include <fstream>
 #include <memory>
 #include <optional>
-#include <sstream>
+#include <string>
 
 #include "tools/output.hpp"
 #include "tools/subcommands.hpp"
@@ -48,17 +49,26 @@ exit_code malformed(const std::string& path, const std::string& sentence) {
   return exit_code::malformed;
 }
 
-std::optional<std::string> read_text(const std::string& path) {
+constexpr std::size_t longest_scenario = std::size_t{64} << 20;
+
+std::optional<std::string> read_text(const std::string& path, std::string& fault) {
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
+  fault = "the file cannot be read";
   // A directory opens like a file, and then yields nothing.
   if (!file || file.peek() == std::ifstream::traits_type::eof()) {
     if (!file.eof()) return std::nullopt;
     return std::string{};
   }
-  text << file.rdbuf();
-  if (!file) return std::nullopt;
-  return std::move(text).str();
+  std::string text;
+  std::array<char, std::size_t{64} * 1024> part{};
+  while (file.read(part.data(), part.size()), file.gcount() > 0) {
+    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() <= longest_scenario) continue;
+    fault = fmt::format("the file has more than {} bytes", longest_scenario);
+    return std::nullopt;
+  }
+  if (file.bad()) return std::nullopt;
+  return text;
 }
 
 /// Runs `use` with each file in turn, up to the first that is malformed, or until nobody can read
@@ -66,10 +76,11 @@ std::optional<std::string> read_text(const std::string& path) {
 template <class Use>
 exit_code each_file(const replay_options& options, output& out, Use&& use) {
   for (const auto& path : options.files) {
-    const auto text = read_text(path);
+    std::string fault;
+    const auto text = read_text(path, fault);
     if (!text) {
       out.flush();
-      return malformed(path, "the file cannot be read");
+      return malformed(path, fault);
     }
     const auto parsed = read_scenario(*text);
     if (const auto* bad = std::get_if<malformed_scenario>(&parsed)) {
@@ -107,8 +118,9 @@ exit_code check(const replay_options& options) {
 }
 
 exit_code grade(const replay_options& options) {
-  const auto text = read_text(options.answers);
-  if (!text) return malformed(options.answers, "the file cannot be read");
+  std::string fault;
+  const auto text = read_text(options.answers, fault);
+  if (!text) return malformed(options.answers, fault);
   const auto parsed = read_answers(*text);
   if (const auto* bad = std::get_if<malformed_answers>(&parsed)) {
     return malformed(options.answers, bad->sentence);

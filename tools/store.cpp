@@ -3,6 +3,7 @@
 
 #include <boost/json/object.hpp>
 #include <memory>
+#include <optional>
 
 #include "src/store/batch_log.hpp"
 #include "src/store/sqlite_backup.hpp"
@@ -32,7 +33,16 @@ exit_code backup(const backup_flags& flags, bool as_json) {
     bar.expect(all);
     bar.show(copied, fmt::format("write-ahead log {} MiB", wal_bytes >> 20));
   };
+  std::optional<progress_bar> check;
+  how.checking = [&bar, &check](std::int64_t done, std::int64_t all) {
+    if (!check) {
+      bar.finish();
+      check.emplace("rows checked", all);
+    }
+    check->show(done);
+  };
   const auto done = storage::backup_store(how);
+  if (check) check->finish();
   bar.finish();
   if (const auto* fault = std::get_if<actors::store_error>(&done)) return complain_about(*fault);
   const auto& report = std::get<storage::backup_report>(done);
@@ -56,9 +66,9 @@ void add_store(CLI::App& app, command_line& line) {
   command->require_subcommand(1);
   command->footer(
       "The copy holds payloads and evidence, and no token: keep principals.toml apart. To serve "
-      "it, "
-      "put it where the data directory was and start leaseholdd --restored-backup once: every "
-      "fencing token then rises above all that were granted after the backup.\n"
+      "it, put it where the data directory was and start leaseholdd --restored-backup once: every "
+      "fencing token then rises above all that were granted after the backup. The copy is checked; "
+      "one of a damaged store is kept as leasehold.db.damaged, and the exit code is 6.\n"
       "Examples:\n"
       "  leasehold store backup --data /var/lib/leasehold --to /backup/2026-12-01\n"
       "  leasehold verify --data /backup/2026-12-01");

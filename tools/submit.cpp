@@ -87,8 +87,14 @@ exit_code submit_lines(api& coordinator, const submit_options& chosen, const jso
                                 printable(chosen.lines_file)));
   }
   std::vector<std::string> payloads;
-  for (std::string line; std::getline(from, line);) {
+  std::string line;
+  auto read = line_read::whole;
+  while ((read = read_line(from, line, line_limit)) == line_read::whole) {
     if (!line.empty()) payloads.push_back(std::move(line));
+  }
+  if (read == line_read::too_long) {
+    return complain(exit_code::malformed, fmt::format("{} has a line of more than {} bytes",
+                                                      printable(chosen.lines_file), line_limit));
   }
   if (payloads.empty()) {
     // A folder can be opened; only reading it fails.

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "tools/api.hpp"
+#include "tools/arguments.hpp"
 #include "tools/evidence_pages.hpp"
 #include "tools/terminal.hpp"
 
@@ -29,6 +30,13 @@ struct verify_options {
   bool head_given = false;
   std::size_t most = 20;
 };
+
+/// An empty log follows from nothing: whoever asks for a proof is not told that there is one.
+exit_code nothing_to_prove(std::string_view where, bool as_json) {
+  if (as_json) print_json({{"proven", false}, {"rows", 0}});
+  return complain(exit_code::differs,
+                  fmt::format("{} has no row: there is nothing to prove", printable(where)));
+}
 
 exit_code verify_data(const verify_options& chosen, bool as_json) {
   storage::verify_options how;
@@ -49,8 +57,9 @@ exit_code verify_data(const verify_options& chosen, bool as_json) {
   const auto result = storage::verify_directory(chosen.data, how);
   bar.reset();
   if (const auto* fault = std::get_if<actors::store_error>(&result)) return complain_about(*fault);
-  return print_verdict(std::get<storage::verify_report>(result), storage::beyond_a_store(),
-                       as_json);
+  const auto& report = std::get<storage::verify_report>(result);
+  if (report.rows == 0 && report.proven()) return nothing_to_prove(chosen.data, as_json);
+  return print_verdict(report, storage::beyond_a_store(), as_json);
 }
 
 /// Hands on each line of a file, or of standard input for "-", until `use` finds one wrong and says
@@ -61,8 +70,15 @@ exit_code each_line(const std::string& path,
   if (path != "-") file.open(path);
   std::istream& in = path == "-" ? std::cin : file;
   std::int64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
+  std::string line;
+  while (true) {
+    const auto read = read_line(in, line, line_limit);
+    if (read == line_read::none) break;
     ++number;
+    if (read == line_read::too_long) {
+      return complain(exit_code::malformed, fmt::format("{}, line {}: it has more than {} bytes",
+                                                        printable(path), number, line_limit));
+    }
     if (line.empty()) continue;
     if (const auto wrong = use(line)) {
       return complain(exit_code::malformed,
@@ -112,13 +128,6 @@ exit_code write_records(const std::string& path, const storage::line_verifier& v
   file.flush();
   if (file) return exit_code::ok;
   return complain(exit_code::broken, fmt::format("{} cannot be written", printable(path)));
-}
-
-/// An empty log follows from nothing: whoever asks for a proof is not told that there is one.
-exit_code nothing_to_prove(std::string_view where, bool as_json) {
-  if (as_json) print_json({{"proven", false}, {"rows", 0}});
-  return complain(exit_code::differs,
-                  fmt::format("{} has no row: there is nothing to prove", printable(where)));
 }
 
 exit_code conclude(const verify_options& chosen, storage::line_verifier& verifier, bool as_json) {

@@ -19,6 +19,8 @@ json::object to_json(const storage::verify_report& report,
     problems.push_back(json::object{
         {"row", each.row.value}, {"column", each.column}, {"sentence", each.sentence}});
   }
+  json::array remarks;
+  for (const auto& each : report.remarks) remarks.push_back(json::string(each));
   json::array cannot_see;
   for (const std::string_view each : beyond) cannot_see.push_back(json::string(each));
   return {{"proven", report.proven()},
@@ -31,6 +33,7 @@ json::object to_json(const storage::verify_report& report,
           {"head", report.batches > 0 ? json::value(storage::to_text(report.head)) : json::value()},
           {"problem_count", report.problem_count},
           {"problems", std::move(problems)},
+          {"remarks", std::move(remarks)},
           {"cannot_see", std::move(cannot_see)}};
 }
 
@@ -69,6 +72,9 @@ exit_code print_verdict(const storage::verify_report& report,
   }
   if (report.batches > 0) print("head: {}\n", storage::to_text(report.head));
   if (report.head_was_asked && report.proven()) print("the log extends the head given\n");
+  for (const auto& each : report.remarks) {
+    print("{} {}\n", toned("note:", tone::warning), printable(each));
+  }
   print("What this cannot see:\n");
   for (const std::string_view each : beyond) print("  - {}\n", each);
   return code;

@@ -340,7 +340,7 @@ void add_worker(CLI::App& app, command_line& line) {
       ->capture_default_str();
   command->add_flag("--retry", chosen->retry, "Every failure may be tried again");
   command->add_flag("--wire-json", chosen->wire_json, "Speak JSON, to be read on the wire");
-  command->add_option("command", chosen->command, "-- CMD ARGS...: what to run");
+  add_command_words(*command, line, chosen->command);
   command->callback([chosen, &line] {
     auto plan = make_plan(*chosen, line);
     if (!plan.fault.empty()) {

@@ -13,12 +13,14 @@ namespace leasehold::storage {
 
 namespace {
 
-std::string pid_in(int descriptor) {
+/// Who has it, for a sentence; empty when the file does not say.
+std::string named_in(int descriptor) {
   std::array<char, 20> text{};
   const ssize_t size = ::pread(descriptor, text.data(), text.size(), 0);
   std::string pid(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   const std::size_t end = pid.find_first_not_of("0123456789");
-  return pid.substr(0, end);
+  const auto number = pid.substr(0, end);
+  return number.empty() ? "" : " (process " + number + ")";
 }
 
 }  // namespace
@@ -38,8 +40,8 @@ actors::store_result<directory_lock> directory_lock::take(const std::filesystem:
   directory_lock lock(descriptor, taken);
   if (taken < 0 || ::flock(taken, LOCK_EX | LOCK_NB) != 0) {
     return actors::store_error{actors::store_error::kind::taken,
-                               "another coordinator (process " + pid_in(descriptor) +
-                                   ") has the store in " + directory.string() +
+                               "another coordinator" + named_in(descriptor) + " has the store in " +
+                                   directory.string() +
                                    "; stop it, or name another data directory"};
   }
   const std::string pid = std::to_string(::getpid()) + "\n";

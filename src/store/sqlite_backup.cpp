@@ -10,8 +10,11 @@
 #include <system_error>
 #include <utility>
 
+#include "src/store/batch_log.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_connection.hpp"
+#include "src/store/sqlite_reader.hpp"
+#include "src/store/wal_check.hpp"
 
 namespace leasehold::storage {
 
@@ -22,6 +25,7 @@ namespace fs = std::filesystem;
 
 /// Between two looks at the write-ahead log: 16 MiB.
 constexpr int pages_at_once = 1024;
+constexpr std::size_t batches_at_once = 64;
 
 store_error trouble(const fs::path& where, std::string_view what) {
   return {store_error::kind::io, where.string() + " " + std::string(what)};
@@ -132,9 +136,113 @@ std::optional<store_error> copy_into(const backup_options& how, const fs::path& 
   return close_copy(to, report);
 }
 
+/// Reads a finished copy from its first page to its last, and says what is wrong first.
+class copy_check {
+ public:
+  copy_check(const backup_options& how, const fs::path& file) : how_(how), file_(file) {}
+
+  std::optional<store_error> run() {
+    auto opened = connection::open(file_, connection::access::read_only);
+    if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
+    sqlite_reader copy(std::move(std::get<connection>(opened)));
+    auto wrong = check_pages(copy.database());
+    if (!wrong) wrong = check_log(copy);
+    if (!wrong) wrong = check_records(copy);
+    return wrong;
+  }
+
+ private:
+  static std::optional<store_error> check_pages(connection& copy) {
+    statement query = copy.prepare("PRAGMA quick_check(1)");
+    if (query.step() != SQLITE_ROW) return copy.last_error("checking");
+    if (query.bytes(0) == "ok") return std::nullopt;
+    std::string first(query.bytes(0));
+    std::ranges::replace(first, '\n', ' ');
+    return damage(std::move(first));
+  }
+
+  std::optional<store_error> check_log(sqlite_reader& copy) {
+    const auto read = read_facts(copy.database());
+    if (const auto* fault = std::get_if<store_error>(&read)) return *fault;
+    facts_ = std::get<store_facts>(read);
+    const auto end = read_head(copy.database(), facts_);
+    if (const auto* fault = std::get_if<store_error>(&end)) return *fault;
+    const actors::log_head last = std::get<actors::log_head>(end);
+    actors::log_head at = facts_.anchor;
+    while (at.last_row < last.last_row) {
+      const auto some = copy.batches_from({at.last_row.value + 1}, batches_at_once);
+      if (const auto* fault = std::get_if<store_error>(&some)) return *fault;
+      const auto& batches = std::get<std::vector<actors::stored_batch>>(some);
+      if (batches.empty()) return missing(at.last_row.value + 1);
+      for (const auto& each : batches) {
+        if (const auto broken = find_broken(at, each)) {
+          return damage("row " + std::to_string(broken->row.value) + ": " + broken->sentence);
+        }
+        if (const auto row = protocol::decode_rows(each.rows, each.first_row).broken) {
+          return damage("row " + std::to_string(row->value) + " cannot be read");
+        }
+        at = {each.last_row, each.chain};
+      }
+      if (how_.checking) how_.checking(at.last_row.value, last.last_row.value);
+    }
+    if (facts_.checkpoint > last.last_row) return missing(last.last_row.value + 1);
+    return std::nullopt;
+  }
+
+  std::optional<store_error> check_records(sqlite_reader& copy) {
+    std::optional<std::string> wrong;
+    std::int64_t count = 0;
+    std::uint64_t sum = 0;
+    const auto fault = copy.each_record([&](const stored_record& r) {
+      ++count;
+      sum += r.check;
+      if (!wrong && record_check(r.key, r.image) != r.check) {
+        wrong = "the record of lease '" + r.key.lease.value + "' is not what was stored";
+      }
+    });
+    if (fault) return *fault;
+    if (!wrong && (count != facts_.record_count || sum != facts_.record_sum)) {
+      wrong = "records of the checkpoint are missing or of another time";
+    }
+    if (wrong) return damage(std::move(*wrong));
+    return std::nullopt;
+  }
+
+  static store_error damage(std::string what) {
+    return {store_error::kind::corrupt, std::move(what)};
+  }
+  static store_error missing(std::int64_t row) {
+    return damage("row " + std::to_string(row) + " is missing");
+  }
+
+  const backup_options& how_;
+  const fs::path& file_;
+  store_facts facts_;
+};
+
+/// The copy gets its name: as a backup, or as what is no backup.
+std::optional<store_error> name_copy(const backup_options& how, const fs::path& unfinished) {
+  const auto wrong = copy_check(how, unfinished).run();
+  // A disk that cannot be read now says nothing about the store.
+  if (wrong && wrong->what != store_error::kind::corrupt) return wrong;
+  const fs::path finished = how.to / (wrong ? damaged_copy_name : database_name);
+  std::error_code failed;
+  fs::rename(unfinished, finished, failed);
+  if (failed) return trouble(finished, "cannot be made: " + failed.message());
+  if (auto fault = make_durable(how.to)) return fault;
+  if (!wrong) return std::nullopt;
+  return store_error{store_error::kind::corrupt,
+                     how.from.string() + " is damaged, and so is its copy, which is kept as " +
+                         finished.string() + ": " + wrong->sentence +
+                         "; keep the backups that you have, and see 'leasehold verify --data " +
+                         how.from.string() + "'"};
+}
+
 }  // namespace
 
 actors::store_result<backup_report> backup_store(const backup_options& how) {
+  if (auto fault = find_lost_database(how.from / database_name)) return *fault;
+  if (auto fault = find_lost_log(how.from / database_name)) return *fault;
   std::error_code ignored;
   if (!fs::exists(how.from / database_name, ignored)) {
     return store_error{
@@ -147,12 +255,7 @@ actors::store_result<backup_report> backup_store(const backup_options& how) {
   backup_report report;
   auto fault = copy_into(how, unfinished, report);
   if (!fault) fault = make_durable(unfinished);
-  if (!fault) {
-    std::error_code failed;
-    fs::rename(unfinished, finished, failed);
-    if (failed) fault = trouble(finished, "cannot be made: " + failed.message());
-  }
-  if (!fault) fault = make_durable(how.to);
+  if (!fault) fault = name_copy(how, unfinished);
   if (fault) {
     for (const char* end : {"", "-journal", "-wal", "-shm"}) {
       fs::remove(unfinished.string() + end, ignored);

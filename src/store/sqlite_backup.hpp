@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string_view>
 
 #include "leasehold/actors/store.hpp"
 
@@ -17,7 +18,12 @@ struct backup_options {
   std::int64_t most_wal_bytes = std::int64_t{1} << 30;
   /// Pages copied, pages in all, bytes of the write-ahead log.
   std::function<void(std::int64_t, std::int64_t, std::int64_t)> progress;
+  /// Then the copy is checked: rows checked, rows in all.
+  std::function<void(std::int64_t, std::int64_t)> checking;
 };
+
+/// The name of a copy that is damaged: nobody takes it for a store.
+inline constexpr std::string_view damaged_copy_name = "leasehold.db.damaged";
 
 struct backup_report {
   actors::log_head head;  ///< the copy's
@@ -27,7 +33,9 @@ struct backup_report {
 
 /// Copies in one read transaction, so that writes never make it begin again. The copy is marked: a
 /// coordinator serves it with --restored-backup only, because what was granted after it is unknown.
-/// On failure nothing is left in `to`.
+/// The copy is read again: its pages, the chain and the checks of its rows, and its records. What
+/// is damaged there is damaged in the store; the copy is then kept under `damaged_copy_name`, and
+/// the error says so (corrupt). On any other failure nothing is left in `to`.
 actors::store_result<backup_report> backup_store(const backup_options& how);
 
 }  // namespace leasehold::storage

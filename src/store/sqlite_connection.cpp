@@ -38,7 +38,7 @@ std::string_view way_out(store_error::kind what) noexcept {
     case store_error::kind::busy:
       return "another process holds the write lock; try again";
     case store_error::kind::full:
-      return "the disk is full; free space and try again";
+      return "free space and try again";
     case store_error::kind::io:
       return "check the disk and the permissions of the directory";
     case store_error::kind::corrupt:
@@ -122,6 +122,8 @@ actors::store_result<connection> connection::open(const std::filesystem::path& f
   made.db_.reset(db);
   if (code != SQLITE_OK) return made.error(code, "opening");
   sqlite3_extended_result_codes(db, 1);
+  // Whoever closes last would copy the write-ahead log into a file that was just found damaged.
+  sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   made.wait_for_lock(default_lock_wait);
   return made;
 }
@@ -140,7 +142,9 @@ store_error connection::error(int code, std::string_view doing) const {
   std::string where(doing);
   where += ' ';
   where += file_;
-  return error_from(code, where, db_ ? sqlite3_errmsg(db_.get()) : sqlite3_errstr(code));
+  // The steps of a backup leave their error to the backup alone.
+  const bool told = db_ && sqlite3_extended_errcode(db_.get()) == code;
+  return error_from(code, where, told ? sqlite3_errmsg(db_.get()) : sqlite3_errstr(code));
 }
 
 store_error connection::last_error(std::string_view doing) const {

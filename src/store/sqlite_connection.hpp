@@ -50,6 +50,7 @@ class statement {
 class connection {
  public:
   enum class access : std::uint8_t { read_only, read_write };
+  /// To be closed without a change to any file: what is in the write-ahead log stays there.
   static actors::store_result<connection> open(const std::filesystem::path& file, access how);
   /// How long a statement waits for another process that has the write lock; 5 s when not set.
   void wait_for_lock(std::chrono::milliseconds most);

@@ -14,6 +14,7 @@
 #include "src/store/sqlite_reader.hpp"
 #include "src/store/sqlite_writer.hpp"
 #include "src/store/stored_grant.hpp"
+#include "src/store/wal_check.hpp"
 
 namespace leasehold::storage {
 
@@ -237,10 +238,20 @@ class sqlite_store final : public actors::store {
   std::optional<log_check> check_;
 };
 
+store_error lost_end(const std::filesystem::path& directory, const log_head& head,
+                     const log_head& kept) {
+  return {store_error::kind::corrupt,
+          directory.string() + ": the log ends at row " + std::to_string(head.last_row.value) +
+              " and does not extend what it was at row " + std::to_string(kept.last_row.value) +
+              " (file " + std::string(kept_head_name) +
+              "): a file of the store is missing or was put back. Put all files back as they were; "
+              "or accept the loss with --restored-backup, which keeps every fencing token rising"};
+}
+
 /// The log must reach where it reached when its head was kept, and say the same there.
 std::optional<store_error> find_lost_end(const std::filesystem::path& directory, connection& db,
                                          const store_facts& facts, const log_head& head) {
-  const auto kept = read_kept_head(directory);
+  const auto kept = read_kept_head(directory).head;
   if (!kept || kept->last_row < facts.anchor.last_row) return std::nullopt;
   bool extends = *kept == facts.anchor;
   statement query = db.prepare(
@@ -251,13 +262,38 @@ std::optional<store_error> find_lost_end(const std::filesystem::path& directory,
               std::memcmp(chain.data(), kept->chain.data(), chain.size()) == 0;
   }
   if (extends) return std::nullopt;
-  return store_error{
-      store_error::kind::corrupt,
-      directory.string() + ": the log ends at row " + std::to_string(head.last_row.value) +
-          " and does not extend what it was at row " + std::to_string(kept->last_row.value) +
-          " (file " + std::string(kept_head_name) +
-          "): a file of the store is missing or was put back. Put all files back as they were; or "
-          "accept the loss with --restored-backup, which keeps every fencing token rising"};
+  return lost_end(directory, head, *kept);
+}
+
+/// What can be said before SQLite opens a file, which may change what is there.
+std::optional<store_error> find_lost_files(const sqlite_options& how) {
+  const auto file = how.directory / database_name;
+  if (auto fault = find_lost_database(file)) return fault;
+  if (how.restored_backup) return std::nullopt;
+  std::error_code missing;
+  const auto bytes = std::filesystem::file_size(file, missing);
+  const auto kept = read_kept_head(how.directory).head;
+  if ((missing || bytes == 0) && kept && kept->last_row.value > 0) {
+    return lost_end(how.directory, {}, *kept);
+  }
+  return find_lost_log(file);
+}
+
+/// The frames behind the damage would stay in the file, and be found again at the next start.
+std::optional<store_error> accept_lost_log(connection& db) {
+  const int code =
+      sqlite3_wal_checkpoint_v2(db.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  if (code == SQLITE_OK) return std::nullopt;
+  return db.error(code, "copying the write-ahead log of");
+}
+
+/// A backup has no kept head, and a new store none yet.
+void say_what_is_unguarded(const sqlite_options& how, const store_facts& facts,
+                           const log_head& head) {
+  if (!how.on_unguarded || head.last_row.value == 0) return;
+  const auto kept = read_kept_head(how.directory);
+  if (kept.head || (kept.is_missing && (facts.is_backup || how.restored_backup))) return;
+  how.on_unguarded(kept.why_none);
 }
 
 std::optional<store_error> refuse_backup(const sqlite_options& how, connection& db) {
@@ -289,11 +325,16 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
   if (auto fault = make_directory(how.directory)) return *fault;
   auto locked = directory_lock::take(how.directory);
   if (auto* fault = std::get_if<store_error>(&locked)) return *fault;
-  auto opened =
-      open_database(how.directory / database_name, connection::access::read_write, how.shards,
-                    [&how](connection& db) { return refuse_backup(how, db); });
+  if (auto fault = find_lost_files(how)) return *fault;
+  const auto file = how.directory / database_name;
+  const bool lost_log = how.restored_backup && find_lost_log(file);
+  auto opened = open_database(file, connection::access::read_write, how.shards,
+                              [&how](connection& db) { return refuse_backup(how, db); });
   if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
   auto& db = std::get<connection>(opened);
+  if (lost_log) {
+    if (auto fault = accept_lost_log(db)) return *fault;
+  }
   db.wait_for_lock(how.lock_wait);
   auto facts = read_facts(db);
   if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
@@ -305,6 +346,7 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
       return *fault;
     }
   }
+  say_what_is_unguarded(how, std::get<store_facts>(facts), std::get<log_head>(head));
   return std::make_unique<sqlite_store>(how, std::move(std::get<directory_lock>(locked)),
                                         std::move(db), std::move(std::get<store_facts>(facts)),
                                         std::get<log_head>(head));

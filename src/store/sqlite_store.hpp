@@ -20,6 +20,8 @@ struct sqlite_options {
   bool restored_backup = false;
   /// Hears that the log behind the checkpoint is damaged, on a thread of the store.
   std::function<void(std::string)> on_damage;
+  /// Hears, while it is opened, that nothing says how far the log of a used store reached.
+  std::function<void(std::string)> on_unguarded;
   /// How long a commit waits for another process that writes before it is refused as busy.
   std::chrono::milliseconds lock_wait{5000};
   /// The write-ahead log is copied into the database once it is longer than this.

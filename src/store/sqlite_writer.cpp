@@ -28,7 +28,6 @@ constexpr std::int64_t batches_cut_at_once = 64;
 constexpr milliseconds most_ahead{5};
 constexpr milliseconds busy_stretch{20};
 constexpr milliseconds lock_pause{1};
-constexpr std::chrono::seconds keep_every{10};
 
 std::size_t bytes_of(const actors::batch& what) {
   std::size_t bytes = 0;
@@ -54,6 +53,7 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
       wal_limit_pages_(wal_pages),
       turns_(most_ahead),
       directory_(std::move(directory)),
+      heads_(directory_),
       published_head_(head) {
   sqlite3_wal_hook(
       db_.raw(),
@@ -72,13 +72,17 @@ sqlite_writer::~sqlite_writer() {
   }
   work_.notify_one();
   thread_.join();
-  if (fatal_) {
-    // What the log holds is not known: the next start reads it as it is.
-    sqlite3_db_config(db_.raw(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-    return;
+  heads_.stop();
+  // What the log holds after a failed fsync is not known: the next start reads it as it is. And a
+  // start that was refused has written nothing, and leaves every file as it found it.
+  if (fatal_ || !has_written_) return;
+  keep_head(directory_, head_);
+  const int code =
+      sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
+  // The file has everything: its empty log may go.
+  if (code == SQLITE_OK) {
+    sqlite3_db_config(db_.raw(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   }
-  keep_end();
-  sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
 }
 
 void sqlite_writer::commit(actors::batch what, commit_done done) {
@@ -178,6 +182,7 @@ bool sqlite_writer::cut_some(const waiting_cut& what) {
     return true;
   }
   facts_ = facts;
+  has_written_ = true;
   if (std::get<std::int64_t>(deleted) == batches_cut_at_once) return false;
   what.done(facts_.anchor.last_row);
   return true;
@@ -234,6 +239,8 @@ void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting) {
   if constexpr (protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
   if (!fault) fault = write_batches(waiting, head);
   if (!fault) {
+    // What was kept before may be of a log that was lost.
+    if (!std::exchange(has_written_, true)) heads_.keep(head);
     head_ = head;
     const std::lock_guard lock(mutex_);
     published_head_ = head;
@@ -373,6 +380,8 @@ std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
     if (!fault) fault = part.commit();
   }
   if (!fault) {
+    has_written_ = true;
+    heads_.keep(head_);
     facts_ = facts;
     slice.written = end;
   }
@@ -382,7 +391,6 @@ std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
     return unsafe;
   }
   if (fault) return fault;
-  if (finishes && steady::now() - kept_at_ >= keep_every) keep_end();
   if (finishes) forgotten_.clear();
   return std::nullopt;
 }
@@ -441,12 +449,6 @@ void sqlite_writer::shorten_wal() {
   if (code == SQLITE_OK || code == SQLITE_BUSY) return;
   const store_error fault = db_.error(code, "copying the write-ahead log of");
   if (fault.what == store_error::kind::fatal) fatal_ = fault;
-}
-
-/// It costs an fsync, and shows a start how far the log reached: without it less is noticed.
-void sqlite_writer::keep_end() {
-  kept_at_ = steady::now();
-  keep_head(directory_, head_);
 }
 
 void sqlite_writer::leave_lock_free() {

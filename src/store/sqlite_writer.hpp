@@ -16,6 +16,7 @@
 
 #include "leasehold/actors/store.hpp"
 #include "src/store/fair_turns.hpp"
+#include "src/store/kept_head.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_connection.hpp"
 
@@ -32,7 +33,8 @@ class sqlite_writer {
   /// into the database.
   sqlite_writer(connection db, store_facts facts, actors::log_head head,
                 std::filesystem::path directory, int wal_pages);
-  /// Writes what still waits, ends the thread, and leaves one file that needs no other.
+  /// Writes what still waits, ends the thread, and leaves one file that needs no other; when it has
+  /// never written, every file as it is.
   ~sqlite_writer();
   sqlite_writer(const sqlite_writer&) = delete;
   sqlite_writer& operator=(const sqlite_writer&) = delete;
@@ -86,7 +88,6 @@ class sqlite_writer {
   std::optional<actors::store_error> remove_from_sums(const protocol::lease_key& key,
                                                       store_facts& facts);
   void shorten_wal();
-  void keep_end();
   void leave_lock_free();
 
   connection db_;
@@ -99,6 +100,7 @@ class sqlite_writer {
   statement delete_record_;
   /// Set by an fsync that failed: nothing is written any more.
   std::optional<actors::store_error> fatal_;
+  bool has_written_ = false;
   std::set<protocol::lease_key> forgotten_;  ///< until the last slice of the checkpoint
   int wal_limit_pages_;
   int wal_pages_ = 0;
@@ -107,7 +109,7 @@ class sqlite_writer {
   fair_turns turns_;
   bool cut_was_last_ = false;  ///< of slices and cuts
   std::filesystem::path directory_;
-  steady::time_point kept_at_{};
+  head_keeper heads_;
 
   mutable std::mutex mutex_;
   std::condition_variable work_;

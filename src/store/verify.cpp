@@ -10,8 +10,10 @@
 
 #include "leasehold/protocol/record_image.hpp"
 #include "src/store/batch_log.hpp"
+#include "src/store/kept_head.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_reader.hpp"
+#include "src/store/wal_check.hpp"
 
 namespace leasehold::storage {
 
@@ -68,8 +70,13 @@ std::uint64_t check_of(const protocol::lease_key& key, const protocol::fold::lea
 /// Goes through one store, batch by batch.
 class store_verifier {
  public:
-  store_verifier(sqlite_reader& from, store_facts facts, const verify_options& how)
-      : from_(from), facts_(std::move(facts)), how_(how), problems_(report_, how.most_problems) {}
+  /// `kept`: what the directory itself says about its end.
+  store_verifier(sqlite_reader& from, store_facts facts, const verify_options& how,
+                 const kept_head& kept)
+      : from_(from), facts_(std::move(facts)), how_(how), problems_(report_, how.most_problems) {
+    if (how.head) heads_.push_back({*how.head, std::nullopt, "--head"});
+    if (kept.head) heads_.push_back({*kept.head, std::nullopt, "the directory's file head"});
+  }
 
   actors::store_result<verify_report> run() {
     report_.head_was_asked = how_.head.has_value();
@@ -85,7 +92,7 @@ class store_verifier {
     compare_floors();
     report_records();
     if (auto fault = compare_policies()) return *fault;
-    check_head();
+    for (const auto& each : heads_) check_head(each);
     report_.leases = static_cast<std::int64_t>(fold_.leases().size());
     report_.policies = static_cast<std::int64_t>(policy_rows_.size());
     std::stable_sort(report_.problems.begin(), report_.problems.end(),
@@ -180,7 +187,9 @@ class store_verifier {
   }
 
   void note_head() {
-    if (how_.head && how_.head->last_row == at_.last_row) chain_at_head_ = at_.chain;
+    for (auto& each : heads_) {
+      if (each.head.last_row == at_.last_row) each.met = at_.chain;
+    }
   }
 
   void feed_row(const stored_row& r) {
@@ -274,7 +283,13 @@ class store_verifier {
     auto rebuilt = *image;
     // A record without a body has the hash of an empty one here and there.
     if (rebuilt.body.empty()) rebuilt.body = digest_of({});
-    if (check_of(r.key, rebuilt) != found->second.check) name_difference(r, rebuilt);
+    if (check_of(r.key, rebuilt) == found->second.check) return;
+    auto of_old_kind = rebuilt;
+    // Version 0.1.0 took the time of a base row for the age of its lease.
+    of_old_kind.last_at = r.at;
+    const bool is_base = r.input.kind == protocol::event_kind::base;
+    if (is_base && check_of(r.key, of_old_kind) == found->second.check) return;
+    name_difference(r, rebuilt);
   }
 
   void name_difference(const stored_row& r, const protocol::fold::lease_image& rebuilt) {
@@ -328,18 +343,26 @@ class store_verifier {
     return fault;
   }
 
-  void check_head() {
-    if (!how_.head) return;
-    const log_head& kept = *how_.head;
-    if (kept.last_row > at_.last_row) {
-      problems_.add({at_.last_row.value + 1}, "",
-                    "the row is not in the log, which was kept as far as row " +
-                        std::to_string(kept.last_row.value));
-    } else if (!chain_at_head_) {
-      problems_.add(kept.last_row, "",
-                    "no batch ends at this row, as it did when the head was kept");
-    } else if (*chain_at_head_ != kept.chain) {
-      problems_.add(kept.last_row, "", "the hash up to this row is not the one that was kept");
+  /// Where the log once ended, and its hash there as it is now.
+  struct wanted_head {
+    log_head head;
+    std::optional<actors::chain_hash> met;
+    std::string_view from;
+  };
+
+  void check_head(const wanted_head& wanted) {
+    const row_number row = wanted.head.last_row;
+    const auto kept = " when the head was kept (" + std::string(wanted.from) + ")";
+    // The directory's own may be of a time whose rows were cut since.
+    if (row < facts_.anchor.last_row && (!how_.head || wanted.head != *how_.head)) return;
+    if (row > at_.last_row) {
+      problems_.add(
+          {at_.last_row.value + 1}, "",
+          "the row is not in the log, which reached row " + std::to_string(row.value) + kept);
+    } else if (!wanted.met) {
+      problems_.add(row, "", "no batch ends at this row, as it did" + kept);
+    } else if (*wanted.met != wanted.head.chain) {
+      problems_.add(row, "", "the hash up to this row is not what it was" + kept);
     }
   }
 
@@ -351,7 +374,7 @@ class store_verifier {
   protocol::fold fold_;
   log_head at_;
   log_head end_;
-  std::optional<actors::chain_hash> chain_at_head_;
+  std::vector<wanted_head> heads_;
   std::map<protocol::lease_key, checkpointed> checkpoint_;
   std::map<protocol::lease_key, protocol::fold::lease_image> beheaded_;
   bool overtaken_ = false;
@@ -361,11 +384,13 @@ class store_verifier {
 
 actors::store_result<connection> open_to_read(const std::filesystem::path& directory) {
   const auto file = directory / database_name;
+  if (auto fault = find_lost_database(file)) return *fault;
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     return store_error{store_error::kind::foreign,
                        directory.string() + " holds no store: there is no " + file.string()};
   }
+  if (auto fault = find_lost_log(file)) return *fault;
   return open_database(file, connection::access::read_only, std::nullopt);
 }
 
@@ -387,15 +412,24 @@ void problem_list::add(const protocol::fold::mismatch& wrong) {
 
 actors::store_result<verify_report> verify_directory(const std::filesystem::path& directory,
                                                      const verify_options& how) {
+  // Before the log: it may grow meanwhile, and the kept head with it.
+  const auto kept = read_kept_head(directory);
   auto opened = open_to_read(directory);
   if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
   sqlite_reader reader(std::move(std::get<connection>(opened)));
   auto facts = read_facts(reader.database());
   if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
   for (int tries = 0;; ++tries) {
-    store_verifier verifier(reader, std::get<store_facts>(facts), how);
-    auto report = verifier.run();
-    if (!verifier.overtaken()) return report;
+    store_verifier verifier(reader, std::get<store_facts>(facts), how, kept);
+    auto done = verifier.run();
+    if (!verifier.overtaken()) {
+      auto* report = std::get_if<verify_report>(&done);
+      const bool is_backup = std::get<store_facts>(facts).is_backup && kept.is_missing;
+      if (report != nullptr && report->rows > 0 && !kept.head && !is_backup) {
+        report->remarks.push_back(kept.why_none);
+      }
+      return done;
+    }
     if (tries == most_tries) {
       return store_error{store_error::kind::busy,
                          directory.string() +

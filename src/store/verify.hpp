@@ -35,6 +35,7 @@ struct verify_report {
   bool head_was_asked = false;
   std::int64_t problem_count = 0;
   std::vector<verify_problem> problems;  ///< the first ones
+  std::vector<std::string> remarks;      ///< what could not be looked at here and usually can
 
   [[nodiscard]] bool proven() const noexcept { return problem_count == 0; }
 };

@@ -261,6 +261,64 @@ TEST_F(History, ABaseRowThatCannotBeWrittenLeavesTheLogAsItIs) {
   expect_rows_to_fold();
 }
 
+TEST_F(History, ASettledJobIsForgottenAfterItsTimeAlsoWhenTheLogIsCutMoreOften) {
+  start(with(hour, 3 * hour));
+  finish("j");
+  const auto cut = [this](std::int64_t after) {
+    rig_->advance(after);
+    rig_->checkpoint();
+    rig_->cut_log();
+    rig_->checkpoint();
+  };
+  cut(hour + 60'000);
+  cut(hour + 60'000);
+  ASSERT_EQ(rows_of(event_kind::base).size(), 1U);
+  EXPECT_GT(store_->anchor().last_row.value, 0);
+  start(with(hour, 3 * hour));
+  cut(hour - 180'000);
+  EXPECT_TRUE(job(*rig_, "j")) << "a minute is left";
+  cut(62'000);
+  EXPECT_FALSE(job(*rig_, "j"));
+  expect_rows_to_fold();
+}
+
+/// Version 0.1.0 began the age of a lease anew with each base row, and said so in the next one.
+TEST_F(History, BaseRowsThatBeganTheAgeAnewAreReadAsTheySayAndNoOtherAgeIs) {
+  start(with(hour, 0));
+  finish("j");
+  std::vector<protocol::stored_row> bases;
+  std::vector<protocol::stored_row> rows;
+  for (int i = 0; i < 2; ++i) {
+    rig_->advance(hour + 60'000);
+    rig_->checkpoint();
+    if (i == 1) rows = store_->all_rows();
+    rig_->cut_log();
+  }
+  const auto kept = store_->all_rows();
+  ASSERT_GE(kept.size(), 1U);
+  const auto first =
+      std::ranges::find_if(rows, [](const auto& r) { return r.input.kind == event_kind::base; });
+  ASSERT_NE(first, rows.end());
+  const auto& last = kept.back();
+  ASSERT_EQ(last.input.kind, event_kind::base);
+  const auto said = [&](protocol::instant age) {
+    protocol::fold folded;
+    folded.begin_after({first->row.value - 1});
+    EXPECT_FALSE(folded.feed(*first));
+    auto second = last;
+    auto base = protocol::decode_base(last.attachment);
+    base->image.last_at = age;
+    second.attachment = protocol::encode_base(*base);
+    const auto wrong = folded.feed(second);
+    EXPECT_EQ(folded.find(second.key)->last_at, age);
+    return !wrong;
+  };
+  EXPECT_TRUE(said(protocol::decode_base(last.attachment)->image.last_at));
+  EXPECT_TRUE(said(first->at));
+  EXPECT_FALSE(said({last.at.ms + 1}));
+  EXPECT_FALSE(said({protocol::decode_base(first->attachment)->image.last_at.ms - 1}));
+}
+
 TEST_F(History, NothingIsCutThatTheCheckpointDoesNotHave) {
   start(with(hour, 0));
   submit(*rig_, "j");

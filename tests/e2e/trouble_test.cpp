@@ -40,12 +40,12 @@ program_end start_with_descriptors(int count, const std::vector<std::string>& mo
 }
 
 TEST(few_descriptors, EndTheStartWithOneSentenceInTheFormOfTheLog) {
-  const auto ended = start_with_descriptors(63, {});
+  const auto ended = start_with_descriptors(319, {});
   EXPECT_EQ(ended.exit_code, 1);
   const auto line = only_line(ended.output);
   expect_columns(line, {{"level", "error"}, {"event", "not started"}});
   const std::string why(line.at("why").as_string());
-  EXPECT_NE(why.find("open files is 63; raise it to 64"), std::string::npos) << why;
+  EXPECT_NE(why.find("open files is 319; raise it to 320"), std::string::npos) << why;
 }
 
 TEST(few_descriptors, AreToldToPeopleInPlainWords) {

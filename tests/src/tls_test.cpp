@@ -32,7 +32,6 @@ using test::tls_peer;
 using test::tls_wish;
 using test::upgrade_request;
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::string_view request = "GET /names HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -117,6 +116,11 @@ TEST_F(tls_test, TheEndOfTheCertificateIsTold) {
   const auto expires_s = live()->current()->expires_s();
   EXPECT_GT(expires_s, now + 86'000);
   EXPECT_LT(expires_s, now + 87'000);
+  EXPECT_FALSE(live()->current()->has_expired());
+  const auto past = authority.issue("past", {"server", "DNS:localhost", -1});
+  files.certificate = past.certificate;
+  files.private_key = past.key;
+  EXPECT_TRUE(live()->current()->has_expired());
 }
 
 // ---- handshakes

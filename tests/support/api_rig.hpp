@@ -2,6 +2,7 @@
 // would call it. The test's thread is the loop.
 #pragma once
 
+#include <atomic>
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "src/store/sqlite_store.hpp"
 #include "tools/http_client.hpp"
 #include "tools/subcommands.hpp"
 
@@ -103,6 +104,29 @@ TEST(CommandLine, LinesWithoutARowProveNothing) {
   const auto end = run({"verify", "--lines", "/dev/null"});
   EXPECT_EQ(end.result, exit_code::differs);
   EXPECT_THAT(end.error, HasSubstr("nothing to prove"));
+}
+
+TEST(CommandLine, AStoreWithoutARowProvesNothing) {
+  const auto directory = std::filesystem::path(testing::TempDir()) / "store_without_a_row";
+  std::filesystem::remove_all(directory);
+  ASSERT_TRUE(std::holds_alternative<std::unique_ptr<actors::store>>(
+      storage::open_sqlite_store({.directory = directory})));
+  const auto end = run({"verify", "--data", directory.string()});
+  std::filesystem::remove_all(directory);
+  EXPECT_EQ(end.result, exit_code::differs);
+  EXPECT_THAT(end.error, HasSubstr("nothing to prove"));
+}
+
+TEST(CommandLine, WhatNeverEndsALineIsMalformedAndNotReadForEver) {
+  const auto lines = run({"verify", "--lines", "/dev/zero"});
+  EXPECT_EQ(lines.result, exit_code::malformed);
+  EXPECT_THAT(lines.error, HasSubstr("/dev/zero, line 1: it has more than 4194304 bytes"));
+  const auto token = run({"queues", "--token-file", "/dev/zero"});
+  EXPECT_EQ(token.result, exit_code::forbidden);
+  EXPECT_THAT(token.error, HasSubstr("/dev/zero"));
+  const auto scenario = run({"replay", "/dev/zero"});
+  EXPECT_EQ(scenario.result, exit_code::malformed);
+  EXPECT_THAT(scenario.error, HasSubstr("more than 67108864 bytes"));
 }
 
 TEST(CommandLine, ALineThatIsNoRowIsNamedByItsNumber) {

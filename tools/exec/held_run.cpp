@@ -92,8 +92,8 @@ watched_work held_run::work(const sigset_t& mask) const {
 }
 
 exit_code held_run::run(const sigset_t& mask) {
-  const auto held = keeper_.standing().holds;
-  if (!keeper_.renew_first(stop_time(held.deadline, plan_.term))) {
+  // The grant may be as old as the wait for it; whether it still holds, the coordinator says.
+  if (!keeper_.renew_first(boot_clock::now() + plan_.term.term)) {
     return give_back(
         complain(exit_code::lock_lost,
                  fmt::format("{}: the lock could not be renewed before its command was started: {}",
@@ -121,6 +121,7 @@ exit_code held_run::under(watchdog& guard) {
       plan_.term);
   if (!plan_.hook.empty()) {
     const auto end = runs.run(1);
+    is_releasable_ = end.group_is_gone;
     if (runs.asked_to_end() != 0) return code_of_signal(runs.asked_to_end());
     const bool is_done = end.what == run_end::kind::exited && end.code == 0;
     if (end.what == run_end::kind::exited && !is_done) {

@@ -11,6 +11,7 @@
 
 #include "tools/api.hpp"
 #include "tools/json_fields.hpp"
+#include "tools/lock_text.hpp"
 
 namespace leasehold::tools {
 namespace {
@@ -25,11 +26,6 @@ client_options prepared(client_options options) {
   options.answer_timeout = milliseconds(0);
   options.body_limit = largest_answer;
   return options;
-}
-
-const json::object& lock_in(const json::object& answer) {
-  const auto& inner = object_in(answer, "lock");
-  return inner.empty() ? answer : inner;
 }
 
 milliseconds retry_after_of(const http_answer& answer) {

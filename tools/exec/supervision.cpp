@@ -19,10 +19,18 @@ constexpr std::chrono::milliseconds look_interval{10};
 /// How long what was killed may take to go before it is given up.
 constexpr std::chrono::seconds after_kill{5};
 
-sigset_t set_of(std::initializer_list<int> numbers) {
+/// What the caller ignores, as nohup does, stays ignored; blocked, it would be heard.
+bool is_ignored(int number) noexcept {
+  struct sigaction now {};
+  return sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+sigset_t heard_of(std::initializer_list<int> numbers) noexcept {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : numbers) sigaddset(&set, number);
+  for (const int number : numbers) {
+    if (!is_ignored(number)) sigaddset(&set, number);
+  }
   return set;
 }
 
@@ -38,12 +46,12 @@ constexpr int by_signal = 128;
 
 const sigset_t& forwarded_signals() {
   static const sigset_t set =
-      set_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT});
+      heard_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT});
   return set;
 }
 
 const sigset_t& ending_signals() {
-  static const sigset_t set = set_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
+  static const sigset_t set = heard_of({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
   return set;
 }
 
@@ -53,7 +61,7 @@ supervision::supervision(watchdog& guard, standing_source source, term_plan plan
 run_end supervision::run(std::size_t command) {
   end_ = {};
   group_ = 0;
-  leader_ended_ = is_over_ = false;
+  is_over_ = false;
   ending_since_.reset();
   killed_at_.reset();
   take_standing();
@@ -65,8 +73,10 @@ run_end supervision::run(std::size_t command) {
     if (is_over_) break;
     wait_for_something();
     take_signals();
-    take_reports();
+    // Before the reports: a command that ended after its time, perhaps by the watchdog, was lost.
     take_standing();
+    look_at_time();
+    if (!is_over_) take_reports();
   }
   terminal_.take_terminal_back();
   return end_;
@@ -78,7 +88,7 @@ void supervision::wait_for_something() {
                              {source_.bell, POLLIN, 0},
                              {timer_.number(), POLLIN, 0}}};
   // The end of a watchdog that is known would be told without end.
-  if (end_.what == run_end::kind::watchdog_gone) all[1].fd = -1;
+  if (is_unguarded_) all[1].fd = -1;
   poll(all.data(), all.size(), -1);
 }
 
@@ -105,10 +115,10 @@ void supervision::forward(int number) {
 
 void supervision::take_reports() {
   while (const auto report = guard_.next_report()) take(*report);
-  if (!guard_.is_gone() || end_.what == run_end::kind::watchdog_gone) return;
+  if (is_unguarded_ || !guard_.is_gone()) return;
   // Without it nothing would end the group if exec were gone too: the safe answer is to end it now.
+  is_unguarded_ = true;
   begin_end(run_end::kind::watchdog_gone, "the watchdog has ended");
-  end_.what = run_end::kind::watchdog_gone;
 }
 
 void supervision::take(const watch_report& report) {
@@ -116,6 +126,7 @@ void supervision::take(const watch_report& report) {
     case watch_report::kind::forked:
       group_ = report.value;
       if (const int early = std::exchange(early_signal_, 0)) signal_group(group_, early);
+      if (ending_since_) ask_group_to_end(group_);
       break;
     case watch_report::kind::not_started:
       end_.what = run_end::kind::not_started;
@@ -127,7 +138,6 @@ void supervision::take(const watch_report& report) {
       break;
     case watch_report::kind::exited:
     case watch_report::kind::killed:
-      leader_ended_ = true;
       end_.code = report.value + (report.what == watch_report::kind::killed ? by_signal : 0);
       // What it left running works under the same lock, so that goes before the lock does.
       begin_end(run_end::kind::exited, {});
@@ -181,10 +191,9 @@ void supervision::go_on_ending() {
     signal_group(group_, SIGKILL);
     if (!killed_at_) killed_at_ = now;
   }
-  const bool knows_leader = leader_ended_ || end_.what != run_end::kind::exited;
   const bool is_gone = group_ == 0 ? is_kill_due : !group_lives(group_);
   const bool is_given_up = killed_at_ && now >= *killed_at_ + after_kill;
-  if ((is_gone && knows_leader) || is_given_up) {
+  if (is_gone || is_given_up) {
     end_.group_is_gone = is_gone;
     is_over_ = true;
   }

@@ -24,7 +24,7 @@ struct standing_source {
   int bell = -1;  ///< readable once the standing has changed
 };
 
-/// The signals that are passed on to the command's group.
+/// The signals that are passed on to the command's group: those that the caller does not ignore.
 const sigset_t& forwarded_signals();
 /// Those of them that ask for an end.
 const sigset_t& ending_signals();
@@ -72,13 +72,13 @@ class supervision {
   descriptor signals_;
   boot_timer timer_;
   int asked_to_end_ = 0;
+  bool is_unguarded_ = false;  ///< the watchdog is gone
   int early_signal_ = 0;  ///< came before there was a group; 0: none
 
   // Of the run that goes on.
   lock_standing standing_;
   pid_t group_ = 0;  ///< 0: not there yet, or not any more
   run_end end_;
-  bool leader_ended_ = false;
   std::optional<boot_time> ending_since_;
   std::optional<boot_time> killed_at_;
   bool is_over_ = false;

@@ -40,10 +40,10 @@ class exec_test : public testing::Test {
                                    "p",     "--opaque",    "x"};
     words.insert(words.end(), options.begin(), options.end());
     for (const std::string word : {"--", "/bin/sh", "-c", script.c_str()}) words.push_back(word);
-    run_ = std::make_unique<program_run>(
-        LEASEHOLD, words, output_file(),
-        std::vector<std::string>{"D=" + kept_.path().string(), "HOME=/nonexistent",
-                                 "XDG_DATA_HOME=/nonexistent"});
+    std::vector<std::string> variables{"D=" + kept_.path().string(), "HOME=/nonexistent",
+                                       "XDG_DATA_HOME=/nonexistent"};
+    variables.insert(variables.end(), more_.begin(), more_.end());
+    run_ = std::make_unique<program_run>(LEASEHOLD, words, output_file(), variables);
     return *run_;
   }
   std::optional<int> run(std::vector<std::string> options, const std::string& script) {
@@ -67,6 +67,7 @@ class exec_test : public testing::Test {
   std::string output() { return e2e::content_of(output_file()); }
 
   temporary_directory kept_;
+  std::vector<std::string> more_;  // variables of exec's environment
   fake_lock_server server_;
   std::unique_ptr<program_run> run_;
 };
@@ -89,16 +90,36 @@ TEST_F(exec_test, TheDeadlineInTheEnvironmentIsThatOfTheClockOfUptime) {
 }
 
 TEST_F(exec_test, StandardInputAndOutputAreThoseOfTheCommandAndNothingElseIsOpen) {
-  EXPECT_THAT(run({}, "ls /proc/self/fd | wc -l; ls -l /proc/self/fd/0 | grep -c .; echo done"),
-              Optional(0));
-  EXPECT_EQ(output(), "4\n1\ndone\n");  // three and the one that lists them
+  constexpr auto script = "ls /proc/self/fd | wc -l; echo done >&2";
+  EXPECT_THAT(program_run("/bin/sh", {"-c", script}, output_file()).wait(), Optional(0));
+  const auto without_exec = output();
+  EXPECT_THAT(without_exec, HasSubstr("done"));
+  EXPECT_THAT(run({}, script), Optional(0));
+  EXPECT_EQ(output(), without_exec + without_exec);
+}
+
+TEST_F(exec_test, TheWordsOfTheCommandAreTakenAsTheyWereTyped) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"[ x = y ]", "[a,b]", "", "--", "--ttl", "-h", "{}", "exec"},
+        {"[]"}}) {
+    std::filesystem::remove(output_file());
+    std::vector<std::string> all{"--url",    server_.url(), "exec", "--program", "p",
+                                 "--opaque", "x",           "--",   "printf",    "<%s>"};
+    all.insert(all.end(), words.begin(), words.end());
+    EXPECT_THAT(program_run(LEASEHOLD, all, output_file(), {"HOME=/nonexistent"}).wait(),
+                Optional(0));
+    std::string expected;
+    for (const auto& word : words) expected += "<" + word + ">";
+    EXPECT_EQ(output(), expected);
+  }
 }
 
 TEST_F(exec_test, TheCommandDoesNotGetTheCredential) {
   const auto token = kept_.path() / "token";
   std::ofstream(token) << "very-secret\n";
+  more_ = {"LEASEHOLD_TOKEN_FILE=" + token.string(), "LEASEHOLD_TOKEN=not-the-fencing-token"};
   EXPECT_THAT(
-      run({"--token-file", token}, "env | grep -c LEASEHOLD_ ; env | grep -e FILE -e secret"),
+      run({}, "env | grep -c LEASEHOLD_ ; env | grep -e TOKEN_FILE -e very-secret -e not-the"),
       Optional(1));
   EXPECT_EQ(output(), "5\n");
 }
@@ -229,6 +250,18 @@ TEST_F(exec_test, ASignalToExecIsOneToTheCommand) {
   EXPECT_EQ(server_.so_far().releases, 1);
 }
 
+TEST_F(exec_test, ASignalThatItsCallerIgnoresStaysIgnored) {
+  const auto line = std::string("trap '' HUP; exec ") + LEASEHOLD + " --url " + server_.url() +
+                    " exec --program p --opaque x -- /bin/sh -c "
+                    "'echo > $D/runs; while [ ! -e $D/go ]; do sleep 0.01; done; exit 4'";
+  program_run running("/bin/sh", {"-c", line}, output_file(),
+                      {"D=" + kept_.path().string(), "HOME=/nonexistent"});
+  written("runs");
+  running.signal(SIGHUP);
+  std::ofstream(kept_.path() / "go") << '\n';
+  EXPECT_THAT(running.wait(), Optional(4));
+}
+
 TEST_F(exec_test, WhatCannotBeRunIs126And127) {
   const auto file = kept_.path() / "file";
   std::ofstream(file) << "nothing\n";
@@ -256,9 +289,9 @@ TEST_F(exec_test, ItsOwnFailuresAre125) {
 
 TEST_F(exec_test, ACommandThatReadsFromTheTerminalGetsIt) {
   int master = -1;
+  const auto url = server_.url();
   const auto child = forkpty(&master, nullptr, nullptr, nullptr);
   if (child == 0) {
-    const auto url = server_.url();
     execl(LEASEHOLD, "leasehold", "--url", url.c_str(), "exec", "--program", "p", "--opaque", "x",
           "--", "/bin/sh", "-c", "read line; echo got:$line; read line", nullptr);
     _exit(99);

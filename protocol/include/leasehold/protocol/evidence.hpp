@@ -190,7 +190,7 @@ class fold {
     policy_id policy;
     row_number last_row;
     std::string body;      ///< the attachment of its submit row
-    instant last_at;       ///< `at` of its newest row
+    instant last_at;       ///< `at` of its newest row that is no base row
     row_number base_row;   ///< where its history begins: its newest base row, or its first row
     reason_counts counts;  ///< of its rows from there on
     generation floor;      ///< of its shard as of its newest row; no later grant is below it
@@ -254,6 +254,7 @@ class fold {
 
   std::optional<mismatch> feed_store_row(const stored_row& r);
   std::optional<mismatch> feed_base(const stored_row& r);
+  static bool is_age_of(const lease_image& image, const lease_image& said, instant at);
   std::optional<mismatch> feed_forget(const stored_row& r);
   std::optional<mismatch> feed_restore(const stored_row& r);
   /// Notes a row of a lease whose first rows were cut; nothing is known of it before its base row.
