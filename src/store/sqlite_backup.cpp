@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -141,9 +142,10 @@ class copy_check {
  public:
   copy_check(const backup_options& how, const fs::path& file) : how_(how), file_(file) {}
 
-  std::optional<std::string> run() {
+  /// `corrupt`, with what is damaged for a sentence; or another error that kept it from reading.
+  std::optional<store_error> run() {
     auto opened = connection::open(file_, connection::access::read_only);
-    if (auto* fault = std::get_if<store_error>(&opened)) return fault->sentence;
+    if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
     sqlite_reader copy(std::move(std::get<connection>(opened)));
     auto wrong = check_pages(copy.database());
     if (!wrong) wrong = check_log(copy);
@@ -152,34 +154,39 @@ class copy_check {
   }
 
  private:
-  static std::optional<std::string> check_pages(connection& copy) {
+  static std::optional<store_error> check_pages(connection& copy) {
     statement query = copy.prepare("PRAGMA quick_check(1)");
-    if (query.step() != SQLITE_ROW) return copy.last_error("checking").sentence;
+    if (query.step() != SQLITE_ROW) return copy.last_error("checking");
     if (query.bytes(0) == "ok") return std::nullopt;
     std::string first(query.bytes(0));
     std::ranges::replace(first, '\n', ' ');
-    return first;
+    // A page that the disk did not give is told like one that is damaged.
+    constexpr std::string_view said = "error code=";
+    const auto at = first.find(said);
+    const int code = at == std::string::npos ? 0 : std::atoi(first.c_str() + at + said.size());
+    if ((code & 0xff) == SQLITE_IOERR) return copy.error(code, "checking");
+    return damaged(std::move(first));
   }
 
-  std::optional<std::string> check_log(sqlite_reader& copy) {
+  std::optional<store_error> check_log(sqlite_reader& copy) {
     const auto read = read_facts(copy.database());
-    if (const auto* fault = std::get_if<store_error>(&read)) return fault->sentence;
+    if (const auto* fault = std::get_if<store_error>(&read)) return *fault;
     facts_ = std::get<store_facts>(read);
     const auto end = read_head(copy.database(), facts_);
-    if (const auto* fault = std::get_if<store_error>(&end)) return fault->sentence;
+    if (const auto* fault = std::get_if<store_error>(&end)) return *fault;
     const actors::log_head last = std::get<actors::log_head>(end);
     actors::log_head at = facts_.anchor;
     while (at.last_row < last.last_row) {
       const auto some = copy.batches_from({at.last_row.value + 1}, batches_at_once);
-      if (const auto* fault = std::get_if<store_error>(&some)) return fault->sentence;
+      if (const auto* fault = std::get_if<store_error>(&some)) return *fault;
       const auto& batches = std::get<std::vector<actors::stored_batch>>(some);
       if (batches.empty()) return missing(at.last_row.value + 1);
       for (const auto& each : batches) {
         if (const auto broken = find_broken(at, each)) {
-          return "row " + std::to_string(broken->row.value) + ": " + broken->sentence;
+          return damaged("row " + std::to_string(broken->row.value) + ": " + broken->sentence);
         }
         if (const auto row = protocol::decode_rows(each.rows, each.first_row).broken) {
-          return "row " + std::to_string(row->value) + " cannot be read";
+          return damaged("row " + std::to_string(row->value) + " cannot be read");
         }
         at = {each.last_row, each.chain};
       }
@@ -189,7 +196,7 @@ class copy_check {
     return std::nullopt;
   }
 
-  std::optional<std::string> check_records(sqlite_reader& copy) {
+  std::optional<store_error> check_records(sqlite_reader& copy) {
     std::optional<std::string> wrong;
     std::int64_t count = 0;
     std::uint64_t sum = 0;
@@ -200,15 +207,17 @@ class copy_check {
         wrong = "the record of lease '" + r.key.lease.value + "' is not what was stored";
       }
     });
-    if (fault) return fault->sentence;
-    if (!wrong && (count != facts_.record_count || sum != facts_.record_sum)) {
-      wrong = "records of the checkpoint are missing or of another time";
-    }
-    return wrong;
+    if (fault) return *fault;
+    if (wrong) return damaged(std::move(*wrong));
+    if (count == facts_.record_count && sum == facts_.record_sum) return std::nullopt;
+    return damaged("records of the checkpoint are missing or of another time");
   }
 
-  static std::string missing(std::int64_t row) {
-    return "row " + std::to_string(row) + " is missing";
+  static store_error damaged(std::string what) {
+    return {store_error::kind::corrupt, std::move(what)};
+  }
+  static store_error missing(std::int64_t row) {
+    return damaged("row " + std::to_string(row) + " is missing");
   }
 
   const backup_options& how_;
@@ -219,6 +228,7 @@ class copy_check {
 /// The copy gets its name: as a backup, or as what is no backup.
 std::optional<store_error> name_copy(const backup_options& how, const fs::path& unfinished) {
   const auto wrong = copy_check(how, unfinished).run();
+  if (wrong && wrong->what != store_error::kind::corrupt) return wrong;
   const fs::path finished = how.to / (wrong ? damaged_copy_name : database_name);
   std::error_code failed;
   fs::rename(unfinished, finished, failed);
@@ -227,7 +237,7 @@ std::optional<store_error> name_copy(const backup_options& how, const fs::path& 
   if (!wrong) return std::nullopt;
   return store_error{store_error::kind::corrupt,
                      how.from.string() + " is damaged, and so is its copy, which is kept as " +
-                         finished.string() + ": " + *wrong +
+                         finished.string() + ": " + wrong->sentence +
                          "; keep the backups that you have, and see 'leasehold verify --data " +
                          how.from.string() + "'"};
 }

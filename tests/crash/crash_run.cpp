@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "src/store/kept_head.hpp"
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
 #include "src/store/verify.hpp"
@@ -307,6 +308,8 @@ class crashing {
   template <class Then>
   void serve(int life, Then then) {
     first_opened = nullptr;
+    // The search is to find what is lost, and not the start, which would refuse it.
+    if (how_.never_sync) std::filesystem::remove(store_->directory() / storage::kept_head_name);
     auto opened = storage::open_sqlite_store(
         {.directory = store_->directory(), .restored_backup = restored_});
     if (const auto* fault = std::get_if<actors::store_error>(&opened)) {
