@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <iostream>
@@ -138,23 +139,20 @@ std::string read_file(const std::string& path, std::size_t limit, std::string& f
 
 line_read read_line(std::istream& from, std::string& line, std::size_t limit) {
   line.clear();
-  const std::istream::sentry ready(from, true);
-  if (!ready) return line_read::none;
-  constexpr auto ended = std::char_traits<char>::eof();
-  try {
-    while (line.size() <= limit) {
-      const auto next = from.rdbuf()->sbumpc();
-      if (next == ended) {
-        from.setstate(line.empty() ? std::ios::eofbit | std::ios::failbit : std::ios::eofbit);
-        return line.empty() ? line_read::none : line_read::whole;
-      }
-      if (next == '\n') return line_read::whole;
-      line += static_cast<char>(next);
+  std::array<char, std::size_t{8} * 1024> part;
+  while (line.size() <= limit) {
+    from.getline(part.data(), part.size());
+    const auto count = static_cast<std::size_t>(from.gcount());
+    if (from.eof() || from.bad() || count == 0) {
+      line.append(part.data(), count);
+      return line.empty() ? line_read::none : line_read::whole;
     }
-  } catch (const std::ios::failure&) {
-    // A folder can be opened; only reading it fails.
-    from.setstate(std::ios::badbit);
-    return line_read::none;
+    if (!from.fail()) {
+      line.append(part.data(), count - 1);  // its end is counted
+      return line.size() > limit ? line_read::too_long : line_read::whole;
+    }
+    line.append(part.data(), count);
+    from.clear();
   }
   return line_read::too_long;
 }

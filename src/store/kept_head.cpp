@@ -4,10 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <system_error>
 #include <utility>
 
 #include "src/store/verify.hpp"
@@ -17,6 +17,9 @@ namespace leasehold::storage {
 namespace {
 
 constexpr std::chrono::seconds least_pause{1};
+/// Always as long, so that it is written over within its one sector: that is old or new as a whole,
+/// costs no change of the directory, and takes no room on a full disk.
+constexpr std::size_t kept_bytes = 96;
 
 /// Nothing when it is no file that can be read. Of a long one only the beginning.
 std::optional<std::string> content_of(int descriptor) {
@@ -50,17 +53,15 @@ kept_head read_kept_head(const std::filesystem::path& directory) {
 
 bool keep_head(const std::filesystem::path& directory, const actors::log_head& head) {
   const std::filesystem::path file = directory / kept_head_name;
-  const std::filesystem::path next = file.string() + ".new";
-  const int descriptor = ::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600);
   if (descriptor < 0) return false;
-  const std::string text = to_text(head) + "\n";
+  std::string text = to_text(head) + "\n";
+  text.resize(std::max(text.size(), kept_bytes), '\n');
   const bool written =
-      ::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+      ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size()) &&
       ::fdatasync(descriptor) == 0;
   ::close(descriptor);
-  std::error_code failed;
-  if (written) std::filesystem::rename(next, file, failed);
-  return written && !failed;
+  return written;
 }
 
 head_keeper::head_keeper(std::filesystem::path directory) : directory_(std::move(directory)) {

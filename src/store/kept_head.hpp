@@ -25,7 +25,7 @@ struct kept_head {
 
 kept_head read_kept_head(const std::filesystem::path& directory);
 
-/// Replaces it as a whole. False when it could not be written; the old one then stays.
+/// Writes it over as a whole. False when it could not be written.
 bool keep_head(const std::filesystem::path& directory, const actors::log_head& head);
 
 /// Keeps heads on a thread of its own, at most one a second and always the newest: the one who

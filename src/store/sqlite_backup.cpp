@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -141,6 +142,7 @@ class copy_check {
  public:
   copy_check(const backup_options& how, const fs::path& file) : how_(how), file_(file) {}
 
+  /// `corrupt`, with what is damaged for a sentence; or another error that kept it from reading.
   std::optional<store_error> run() {
     auto opened = connection::open(file_, connection::access::read_only);
     if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
@@ -158,11 +160,12 @@ class copy_check {
     if (query.bytes(0) == "ok") return std::nullopt;
     std::string first(query.bytes(0));
     std::ranges::replace(first, '\n', ' ');
-    // A page that is there and cannot be read now.
-    if (first.find("unable to get the page") != std::string::npos) {
-      return store_error{store_error::kind::io, "the copy cannot be checked: " + first};
-    }
-    return damage(std::move(first));
+    // A page that the disk did not give is told like one that is damaged.
+    constexpr std::string_view said = "error code=";
+    const auto at = first.find(said);
+    const int code = at == std::string::npos ? 0 : std::atoi(first.c_str() + at + said.size());
+    if ((code & 0xff) == SQLITE_IOERR) return copy.error(code, "checking");
+    return damaged(std::move(first));
   }
 
   std::optional<store_error> check_log(sqlite_reader& copy) {
@@ -180,10 +183,10 @@ class copy_check {
       if (batches.empty()) return missing(at.last_row.value + 1);
       for (const auto& each : batches) {
         if (const auto broken = find_broken(at, each)) {
-          return damage("row " + std::to_string(broken->row.value) + ": " + broken->sentence);
+          return damaged("row " + std::to_string(broken->row.value) + ": " + broken->sentence);
         }
         if (const auto row = protocol::decode_rows(each.rows, each.first_row).broken) {
-          return damage("row " + std::to_string(row->value) + " cannot be read");
+          return damaged("row " + std::to_string(row->value) + " cannot be read");
         }
         at = {each.last_row, each.chain};
       }
@@ -205,18 +208,16 @@ class copy_check {
       }
     });
     if (fault) return *fault;
-    if (!wrong && (count != facts_.record_count || sum != facts_.record_sum)) {
-      wrong = "records of the checkpoint are missing or of another time";
-    }
-    if (wrong) return damage(std::move(*wrong));
-    return std::nullopt;
+    if (wrong) return damaged(std::move(*wrong));
+    if (count == facts_.record_count && sum == facts_.record_sum) return std::nullopt;
+    return damaged("records of the checkpoint are missing or of another time");
   }
 
-  static store_error damage(std::string what) {
+  static store_error damaged(std::string what) {
     return {store_error::kind::corrupt, std::move(what)};
   }
   static store_error missing(std::int64_t row) {
-    return damage("row " + std::to_string(row) + " is missing");
+    return damaged("row " + std::to_string(row) + " is missing");
   }
 
   const backup_options& how_;
@@ -227,7 +228,6 @@ class copy_check {
 /// The copy gets its name: as a backup, or as what is no backup.
 std::optional<store_error> name_copy(const backup_options& how, const fs::path& unfinished) {
   const auto wrong = copy_check(how, unfinished).run();
-  // A disk that cannot be read now says nothing about the store.
   if (wrong && wrong->what != store_error::kind::corrupt) return wrong;
   const fs::path finished = how.to / (wrong ? damaged_copy_name : database_name);
   std::error_code failed;

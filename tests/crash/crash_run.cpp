@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <memory>
@@ -141,7 +140,7 @@ class submitter {
   void keep(protocol::event_kind kind, const std::string& job, const actors::answer& said) {
     if (disk_.crashed()) return;
     log_.keep(
-        kept_answer{kind, job, said.lease ? said.lease->row.value : 0, said.decision, said.reason});
+        kept_answer{kind, job, said.job ? said.job->row.value : 0, said.decision, said.reason});
   }
 
   threaded_rig& rig_;
@@ -309,11 +308,8 @@ class crashing {
   template <class Then>
   void serve(int life, Then then) {
     first_opened = nullptr;
-    // The control is of this search and not of the store, which would notice what it lost by
-    // itself.
-    if (how_.never_sync) {
-      std::filesystem::remove(std::filesystem::path(store_->directory()) / storage::kept_head_name);
-    }
+    // The search is to find what is lost, and not the start, which would refuse it.
+    if (how_.never_sync) std::filesystem::remove(store_->directory() / storage::kept_head_name);
     auto opened = storage::open_sqlite_store(
         {.directory = store_->directory(), .restored_backup = restored_});
     if (const auto* fault = std::get_if<actors::store_error>(&opened)) {
