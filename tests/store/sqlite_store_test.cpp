@@ -8,10 +8,10 @@
 #include <fstream>
 
 #include "src/store/schema.hpp"
+#include "support/running_copy.hpp"
 #include "tests/store/store_conformance.hpp"
 #include "tests/support/faulty_vfs.hpp"
 #include "tests/support/temporary_directory.hpp"
-#include "support/running_copy.hpp"
 
 namespace leasehold::tests {
 namespace {
