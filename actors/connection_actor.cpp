@@ -38,6 +38,7 @@ actor_behavior connection_actor::make_behavior() {
       [this](const session_superseded&) {
         if (phase_ == phase::closed) return;
         superseded_ = true;
+        wait_no_more();
         close(protocol::close_code::superseded, "A newer session speaks for this holder.");
       },
       [this](const hello_due&) {
@@ -255,8 +256,15 @@ void connection_actor::close(protocol::close_code code, std::string_view why) {
     send_out(said);
   }
   phase_ = phase::leaving;
-  if (session_) leave_queues();
+  if (session_) {
+    wait_no_more();
+    leave_queues();
+  }
   sink_->close(code, why);
+}
+
+void connection_actor::wait_no_more() const {
+  if (session_) session_->gone->store(true, std::memory_order_relaxed);
 }
 
 void connection_actor::socket_gone() {
@@ -267,6 +275,7 @@ void connection_actor::socket_gone() {
     tell(*context_, fence.back_to, fence_returned{fence.fence});
   }
   if (session_) {
+    wait_no_more();
     leave_queues();
     tell(*context_, context_->registry, leave_holder{session_});
   }

@@ -45,6 +45,12 @@ class connection_actor final : public coordinator_actor {
   void take_goodbye(const protocol::goodbye& goodbye, std::int64_t frame_id,
                     inbound_message& message);
   void route(protocol::lease_frame& frame, std::int64_t frame_id);
+  void take_acquire(protocol::acquire& wanted, std::int64_t frame_id, protocol::instant ingress);
+  void take_stop(const protocol::stop_waiting& stop, std::int64_t frame_id);
+  /// The lock of a frame, unless it is refused here.
+  std::optional<named_lock> name_of(const protocol::lock_name& typed, std::int64_t frame_id);
+  /// Waiters of this session are let through to no lock any more.
+  void wait_no_more() const;
   void route_event(protocol::event what);
   void hand_over(protocol::instant ingress);
   void refuse(std::int64_t frame_id, protocol::reason why, const protocol::lease_id& lease = {});

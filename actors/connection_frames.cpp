@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/acquire.hpp"
 #include "actors/connection_actor.hpp"
 
 namespace leasehold::actors {
@@ -71,6 +72,10 @@ void connection_actor::take_open(inbound_message& message) {
     const auto id = frame.frame_id;
     if (auto* lease = std::get_if<protocol::lease_frame>(&frame.body)) {
       route(*lease, id);
+    } else if (auto* wanted = std::get_if<protocol::acquire>(&frame.body)) {
+      take_acquire(*wanted, id, message.ingress);
+    } else if (const auto* stop = std::get_if<protocol::stop_waiting>(&frame.body)) {
+      take_stop(*stop, id);
     } else if (const auto* credit = std::get_if<protocol::credit>(&frame.body)) {
       take_credit(*credit, id);
     } else if (const auto* goodbye = std::get_if<protocol::goodbye>(&frame.body)) {
@@ -105,6 +110,7 @@ void connection_actor::greet(protocol::hello& hello, std::int64_t frame_id) {
   session->holder = protocol::holder{who_.name + "/" + hello.incarnation};
   session->where = self_;
   session->who = std::make_shared<const principal>(who_);
+  session->gone = std::make_shared<std::atomic<bool>>(false);
   session_ = std::move(session);
   view_.tenant = who_.tenant;
   view_.holder = session_->holder;
@@ -183,6 +189,72 @@ void connection_actor::route(protocol::lease_frame& frame, std::int64_t frame_id
   what.frame_id = frame_id;
   in_flight(1);
   route_event(std::move(what));
+}
+
+std::optional<named_lock> connection_actor::name_of(const protocol::lock_name& typed,
+                                                    std::int64_t frame_id) {
+  if (!context_->name_lock) {
+    refuse(frame_id, protocol::reason::unsupported_frame);
+    return std::nullopt;
+  }
+  auto named = context_->name_lock(who_.tenant, typed);
+  auto* lock = std::get_if<named_lock>(&named);
+  if (lock == nullptr) {
+    refuse(frame_id, protocol::reason::invalid_target);
+    return std::nullopt;
+  }
+  if (!who_.may_use_program(lock->name.program)) {
+    refuse(frame_id, protocol::reason::forbidden, lock->lease);
+    return std::nullopt;
+  }
+  return std::move(*lock);
+}
+
+void connection_actor::take_acquire(protocol::acquire& wanted, std::int64_t frame_id,
+                                    protocol::instant ingress) {
+  if (wanted.what.from != session_->holder) {
+    refuse(frame_id, protocol::reason::holder_not_yours);
+    return;
+  }
+  auto lock = name_of(wanted.name, frame_id);
+  if (!lock) return;
+  acquire_request asked;
+  asked.key = {who_.tenant, std::move(lock->lease)};
+  asked.canonical = std::move(lock->canonical);
+  asked.holder = session_->holder;
+  asked.sent_at = wanted.what.sent_at;
+  asked.request = std::move(wanted.what.request);
+  asked.wait = wanted.wait;
+  asked.gone = [gone = session_->gone] { return gone->load(std::memory_order_relaxed); };
+  auto& spec = asked.spec;
+  spec.name = std::move(lock->name);
+  spec.typed = std::move(wanted.name.target);
+  spec.policy = options_->lock_policy;
+  if (wanted.ttl.ms > 0) spec.policy.lease_duration = wanted.ttl;
+  if (wanted.max_lifetime.ms > 0) spec.policy.max_lifetime = wanted.max_lifetime;
+  if (wanted.lock_delay.ms > 0) spec.policy.lock_delay = wanted.lock_delay;
+  spec.execution_id = std::move(wanted.execution_id);
+  spec.trace_id = std::move(wanted.what.trace_id);
+  spec.metadata = std::move(wanted.metadata);
+  spec.tie = {std::move(wanted.tie_job), wanted.tie_generation};
+  if (protocol::find_fault(spec.policy)) {
+    refuse(frame_id, protocol::reason::invalid_policy, asked.key.lease);
+    return;
+  }
+  auto operation = acquire_operation(std::move(asked), *options_, ingress);
+  operation.what.frame_id = frame_id;
+  operation.what.session_epoch = epoch_;
+  operation.session = session_;
+  in_flight(1);
+  send_acquire(*context_, std::move(operation));
+}
+
+void connection_actor::take_stop(const protocol::stop_waiting& stop, std::int64_t frame_id) {
+  auto lock = name_of(stop.name, frame_id);
+  if (!lock) return;
+  stop_waiting message{{who_.tenant, std::move(lock->lease)}, session_, stop.acquire};
+  const auto& to = context_->shard_for(message.key);
+  tell(*context_, to, std::move(message));
 }
 
 void connection_actor::route_event(protocol::event what) {

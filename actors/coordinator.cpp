@@ -69,6 +69,7 @@ void coordinator::parts::make_contexts() {
     context->clock = options.clock;
     context->timer = options.threads[thread].timer;
     context->link = options.link;
+    context->name_lock = options.name_lock;
     context->counters = options.counters;
     context->on_fatal = options.on_fatal;
     context->on_store_trouble = options.on_store_trouble;

@@ -34,9 +34,14 @@ closing closing_of(const protocol::row& what, const protocol::record& after) {
 class group_recorder final : public protocol::row_sink {
  public:
   /// `resolves`: a conflict is resolved at once, because the stored record confirms the holder.
+  /// `kept`: the lease's policy, which a refused acquire leaves as it is.
   group_recorder(protocol::row_group& rows, decision_group& out, const refusals_seen* refused,
-                 std::size_t events, bool resolves)
-      : rows_(rows), out_(out), events_(static_cast<std::int64_t>(events)), resolves_(resolves) {
+                 std::size_t events, bool resolves, protocol::policy_id kept)
+      : rows_(rows),
+        out_(out),
+        kept_(kept),
+        events_(static_cast<std::int64_t>(events)),
+        resolves_(resolves) {
     if (refused != nullptr) refused_ = *refused;
   }
 
@@ -52,6 +57,13 @@ class group_recorder final : public protocol::row_sink {
     const bool counted = own && over_budget(what, after);
     const bool unseen = resolved_unseen_ && what.kind == event_kind::resolve && what.derived;
     if (!counted && !unseen) {
+      // A refused acquire changes nothing: neither its policy nor its body becomes the lease's.
+      if (own && what.kind == event_kind::acquire &&
+          what.answer.decision != protocol::decision::accepted) {
+        rows_.attach({});
+        rows_.judge_by(kept_);
+        out_.policy = kept_;
+      }
       rows_.on_row(what, after);
       out_.last_at = what.at;
       if (after.known()) protocol::count_reason(out_.counts, what.answer.reason);
@@ -109,6 +121,7 @@ class group_recorder final : public protocol::row_sink {
 
   protocol::row_group& rows_;
   decision_group& out_;
+  protocol::policy_id kept_;
   refusals_seen refused_;
   std::int64_t events_;  ///< of the group: a small one cannot spend a budget by itself
   bool resolves_;
@@ -162,10 +175,14 @@ void lease_actor::decide(lease_work& work) {
                            work.events.empty() ? protocol::instant{} : work.stamp, work.fired_at);
   decision_group out;
   const bool resolves = protocol::resolves_conflict(policy, work.stored);
-  group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves);
-  if (work.events.empty()) {
+  out.policy = work.asked ? work.asked_id : work.policy_id;
+  group_recorder recorder(rows, out, work.refused.get(), work.events.size(), resolves,
+                          work.policy_id);
+  // A deadline that is due belongs to the grant before and to its policy.
+  if (work.events.empty() || work.asked) {
     protocol::expire_due(*next, policy, work.stamp, recorder);
   }
+  if (work.asked) rows.judge_by(work.asked_id);
   for (const auto& counted : work.counted) {
     rows.count(counted, work.stamp, *next);
     out.last_at = work.stamp;
@@ -175,14 +192,14 @@ void lease_actor::decide(lease_work& work) {
   for (const auto& what : work.events) {
     const auto deferred_before = next->deferred.size();
     recorder.stepping(&what, *next);
-    protocol::step(*next, policy, what, work.stamp, recorder, work.floor, work.stored);
+    protocol::step(*next, work.asked ? *work.asked : policy, what, work.stamp, recorder, work.floor,
+                   work.stored);
     if (next->deferred.size() > deferred_before) {
       number_deferred(*next, deferred_before, rows.count());
     }
   }
   out.count = rows.count();
   out.rows = rows.take_bytes();
-  out.policy = work.policy_id;
   if (out.count > 0) {
     state_ = next;
     out.after = std::move(next);

@@ -39,7 +39,7 @@ struct lease_facts {
   protocol::row_number last_row;
   protocol::row_number submitted_row;
   protocol::reason_counts counts;  ///< of its rows from base_row on
-  std::string body;                ///< a job's, as encode_job wrote it; empty: it is no job
+  std::string body;                ///< as encode_job or encode_lock wrote it; may be empty
 };
 
 /// One group of a lease is decided at a time.
@@ -71,13 +71,18 @@ class lease_entry : public ordered_hook {
   const std::uint64_t mark;
 
   // What sweeps, frames and checkpoints look at without waking it.
-  const std::string* queue = nullptr;  ///< a job's; its shard has the name
+  const std::string* named = nullptr;  ///< a job's queue, a lock's program; its shard has the text
   protocol::instant last_at;           ///< `at` of the newest row that is no base row
   protocol::row_number base_row;       ///< where its history begins in the log
   protocol::instant indexed_at;        ///< where the deadline index has it; 0: nowhere
   const std::uint8_t store_shard;      ///< what shard_of says of its key
   bool changed = false;                ///< since the last checkpoint
+  bool is_lock = false;
 
+  /// Null: it is no job.
+  [[nodiscard]] const std::string* queue() const noexcept { return is_lock ? nullptr : named; }
+  /// Null: it is no lock.
+  [[nodiscard]] const std::string* program() const noexcept { return is_lock ? named : nullptr; }
   [[nodiscard]] const protocol::tenant_id& tenant() const noexcept { return *tenant_; }
   /// As long as nothing wakes it or puts it to rest.
   [[nodiscard]] std::string_view lease() const noexcept { return packed_.name(); }

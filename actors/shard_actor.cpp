@@ -19,6 +19,10 @@ bool same_request(const job_spec& a, const job_spec& b) {
          a.policy == b.policy && a.redrive_of == b.redrive_of;
 }
 
+std::int64_t payload_of(const shard_operation& operation) {
+  return operation.spec ? static_cast<std::int64_t>(operation.spec->payload.size()) : 0;
+}
+
 }  // namespace
 
 protocol::lease_key job_of_request(const protocol::tenant_id& tenant,
@@ -66,6 +70,12 @@ actor_behavior shard_actor::make_behavior() {
             tell(it->second, queue_event{queue_wake{}});
         });
       },
+      [this](const stop_waiting& message) { leave_line(message); },
+      [this](tie_lock& message) { take_tie(message); },
+      [this](const tie_closed& message) {
+        begin_turn();
+        end_tied_lock(message);
+      },
       [this](resume_leases& message) { resume_each(message); },
       [this](shard_query& message) { message.ask(*this); },
       [this](const collect_checkpoint& message) { collect(message); },
@@ -101,22 +111,35 @@ const lease_entry* shard_actor::find(const protocol::lease_key& key) const {
 }
 
 std::shared_ptr<const job_spec> shard_actor::spec_of(const lease_facts& facts) const {
+  if (facts.state->kind != protocol::lease_kind::job) return nullptr;
   auto spec = decode_job(facts.body);
   if (!spec) return nullptr;
   spec->policy = *policy_of(facts.policy);
   return std::make_shared<const job_spec>(std::move(*spec));
 }
 
-const std::string* shard_actor::name_of_queue(const std::string& queue) {
-  return &*queue_names_.insert(queue).first;
+std::shared_ptr<const lock_spec> shard_actor::lock_of(const lease_facts& facts) const {
+  if (facts.state->kind != protocol::lease_kind::lock) return nullptr;
+  auto spec = decode_lock(facts.body);
+  if (!spec) return nullptr;
+  spec->policy = *policy_of(facts.policy);
+  return std::make_shared<const lock_spec>(std::move(*spec));
+}
+
+const std::string* shard_actor::kept_name(const std::string& name) {
+  return &*names_.insert(name).first;
+}
+
+bool shard_actor::may_use(const principal& who, const lease_entry& entry) {
+  if (entry.named == nullptr) return true;
+  return entry.is_lock ? who.may_use_program(*entry.named) : who.may_use_queue(*entry.named);
 }
 
 void shard_actor::take_frames(shard_frames& message) {
   begin_turn();
   for (auto& lease : message.leases) {
     auto* const entry = leases_.find(lease.key);
-    if (entry != nullptr && entry->known() && entry->queue != nullptr &&
-        !message.session->who->may_use_queue(*entry->queue)) {
+    if (entry != nullptr && entry->known() && !may_use(*message.session->who, *entry)) {
       forbid(message.session, lease);
       continue;
     }
@@ -145,6 +168,15 @@ void shard_actor::forbid(const session_ptr& session, const lease_frames& lease) 
 
 void shard_actor::take_operation(shard_operation& operation) {
   begin_turn();
+  if (answer_old_request(operation)) {
+    send_answers();
+    return;
+  }
+  if (operation.what.kind == protocol::event_kind::acquire) {
+    take_acquire(operation);
+    send_answers();
+    return;
+  }
   const auto* entry = leases_.find(operation.key);
   if (operation.may_create && refuse_submit(operation, entry)) return;
   if (entry != nullptr && !entry->idle() &&
@@ -152,13 +184,8 @@ void shard_actor::take_operation(shard_operation& operation) {
     refuse(operation, protocol::reason::rate_limited);
     return;
   }
-  event_group group;
-  group.stamp = operation.ingress;
-  group.session = operation.session;
-  group.events.push_back(operation.what);
-  auto key = operation.key;
-  group.operation = std::make_shared<shard_operation>(std::move(operation));
-  enqueue_group(leases_.of(key), std::move(group));
+  auto& target = leases_.of(operation.key);
+  enqueue_operation(target, std::move(operation));
 }
 
 void shard_actor::claim_request(shard_operation& operation) {
@@ -234,7 +261,7 @@ bool shard_actor::reserve(shard_operation& operation) {
   const auto& limits = *options_;
   auto& leases = leases_of(operation.key.tenant);
   if (!usage::reserve(leases, 1, limits.leases_per_tenant)) return false;
-  const auto bytes = static_cast<std::int64_t>(operation.spec->payload.size());
+  const auto bytes = payload_of(operation);
   if (!usage::reserve(context_->usage->payload_bytes(), bytes, limits.payload_bytes)) {
     --leases;
     return false;
@@ -246,7 +273,7 @@ bool shard_actor::reserve(shard_operation& operation) {
 void shard_actor::give_back(shard_operation& operation) {
   if (!std::exchange(operation.reserved, false)) return;
   --leases_of(operation.key.tenant);
-  context_->usage->payload_bytes() -= static_cast<std::int64_t>(operation.spec->payload.size());
+  context_->usage->payload_bytes() -= payload_of(operation);
 }
 
 std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& tenant) {
@@ -255,16 +282,46 @@ std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& ten
   return *count;
 }
 
-void shard_actor::refuse(const shard_operation& operation, protocol::reason why) const {
+bool shard_actor::answer_old_request(shard_operation& operation) {
+  const auto* entry = find(operation.key);
+  if (entry == nullptr || operation.what.request.empty()) return false;
+  const auto* repeated =
+      older_requests_.find(entry->mark, operation.what.request, operation.ingress);
+  if (repeated == nullptr) return false;
+  if (!protocol::is_repeat(*repeated, operation.what)) {
+    refuse(operation, protocol::reason::request_reused);
+    return true;
+  }
+  frame_answer said;
+  said.kind = operation.what.kind;
+  said.decision = protocol::decision::ignored;
+  said.reason = protocol::reason::duplicate_request;
+  context_->counters->refuse(said.reason);
+  answer_request(*entry, operation, said, {}, repeated->answered);
+  return true;
+}
+
+void shard_actor::refuse(const shard_operation& operation, protocol::reason why) {
   context_->counters->refuse(why);
   release_request(operation);
-  if (!operation.reply) return;
   answer said;
   said.decision = protocol::decision::rejected;
   said.reason = why;
   if (protocol::class_of(said.decision, why) == protocol::reason_class::retryable) {
     said.retry_after = options_->store_retry;
   }
+  if (operation.session && operation.what.kind == protocol::event_kind::acquire) {
+    protocol::frame_verdict verdict;
+    verdict.answers = operation.what.frame_id;
+    verdict.epoch = operation.what.session_epoch;
+    verdict.reason = why;
+    verdict.outcome = protocol::class_of(said.decision, why);
+    verdict.retry_after = said.retry_after;
+    verdict.standing.lease = operation.key.lease;
+    answer_to(operation.session, {0, std::move(verdict)}, operation.has_waited ? 0 : 1);
+    return;
+  }
+  if (!operation.reply) return;
   context_->link->post(operation.reply_thread, [reply = operation.reply, said] { reply(said); });
 }
 
@@ -288,7 +345,7 @@ void shard_actor::resume_each(resume_leases& message) {
       auto& entry = leases_.at(mark);
       const auto& lease = entry.awake();
       out.standings.push_back(standing_of(*lease.state, lease.last_row));
-      out.queues.push_back(entry.queue != nullptr ? *entry.queue : std::string{});
+      out.queues.push_back(entry.queue() != nullptr ? *entry.queue() : std::string{});
     }
   }
   for (const auto& running : message.running) {
@@ -308,7 +365,7 @@ void shard_actor::each_job(const protocol::tenant_id& tenant, const std::string&
   const auto& all = leases_.all();
   for (auto it = leases_.after({tenant, protocol::lease_id{after}});
        it != all.end() && it->tenant() == tenant; ++it) {
-    if (it->queue != nullptr && it->known() && !take(*it)) return;
+    if (it->queue() != nullptr && it->known() && !take(*it)) return;
   }
 }
 
@@ -327,27 +384,27 @@ std::vector<std::string> shard_actor::queues_of(const protocol::tenant_id& tenan
   return found;
 }
 
-job_view shard_actor::view_of(const lease_entry& entry) const {
+lease_view shard_actor::view_of(const lease_entry& entry) const {
   const auto facts = entry.facts();
-  return {entry.tenant(), facts.state, spec_of(facts), facts.policy, facts.last_row};
+  return {entry.tenant(), facts.state,  spec_of(facts),
+          lock_of(facts), facts.policy, facts.last_row};
 }
 
-void shard_actor::await_settled(const protocol::lease_key& key, protocol::instant until,
-                                std::function<void(std::optional<job_view>)> then) {
+void shard_actor::await(const protocol::lease_key& key, protocol::instant until, record_test wanted,
+                        view_reply then) {
   const auto* entry = find(key);
-  if (entry == nullptr || protocol::is_settled(entry->state()->state) ||
-      until <= context_->clock->now()) {
+  if (entry == nullptr || until <= context_->clock->now() || wanted(*entry->state())) {
     then(entry ? std::optional{view_of(*entry)} : std::nullopt);
     return;
   }
   // Whichever of the two comes first answers; the other finds the waiter gone.
   const std::pair waiter{entry->mark, ++next_waiter_};
-  settle_waiters_.emplace(waiter, std::move(then));
+  record_waiters_.emplace(waiter, record_waiter{std::move(wanted), std::move(then)});
   alarm_at(until, [this, waiter, key] {
-    const auto it = settle_waiters_.find(waiter);
-    if (it == settle_waiters_.end()) return;
-    const auto reply = std::move(it->second);
-    settle_waiters_.erase(it);
+    const auto it = record_waiters_.find(waiter);
+    if (it == record_waiters_.end()) return;
+    const auto reply = std::move(it->second.then);
+    record_waiters_.erase(it);
     const auto* known = find(key);
     reply(known ? std::optional{view_of(*known)} : std::nullopt);
   });

@@ -19,9 +19,25 @@
 #include "actors/deadline_index.hpp"
 #include "actors/lease_actor.hpp"
 #include "actors/lease_table.hpp"
+#include "actors/older_requests.hpp"
 #include "leasehold/actors/messages.hpp"
 
 namespace leasehold::actors {
+
+/// Whether the group is an acquire that was accepted.
+inline bool is_granted(const decision_group& out) {
+  return !out.answers.empty() && out.answers.front().kind == protocol::event_kind::acquire &&
+         out.answers.front().decision == protocol::decision::accepted;
+}
+
+/// Whether the group is the offer of a job to a session.
+inline bool is_offer(const event_group& group) {
+  return group.operation && group.operation->what.kind == protocol::event_kind::offer;
+}
+
+/// What the record remembers of a request; null: nothing.
+const protocol::remembered_request* remembered(const protocol::record& r,
+                                               const protocol::request_id& id);
 
 /// The job that a request names by itself. A job with a name of its own is noted there, too, so
 /// that a request is known wherever its job lives.
@@ -40,11 +56,17 @@ class shard_actor final : public coordinator_actor {
                 const std::function<bool(const lease_entry&)>& take) const;
   /// The queues of a tenant that live on this thread.
   [[nodiscard]] std::vector<std::string> queues_of(const protocol::tenant_id& tenant) const;
-  [[nodiscard]] job_view view_of(const lease_entry& entry) const;
+  [[nodiscard]] lease_view view_of(const lease_entry& entry) const;
   [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
-  /// Calls `then` once the job is settled or `until` has come.
-  void await_settled(const protocol::lease_key& key, protocol::instant until,
-                     std::function<void(std::optional<job_view>)> then);
+  /// The locks of a tenant after `after` in order of their lease ids, as long as `take` wants more.
+  void each_lock(const protocol::tenant_id& tenant, const std::string& after,
+                 const std::function<bool(const lease_entry&)>& take) const;
+  [[nodiscard]] fence_view fence_of(const protocol::lease_key& key) const;
+  using view_reply = std::function<void(std::optional<lease_view>)>;
+  using record_test = std::function<bool(const protocol::record&)>;
+  /// Calls `then` once the record is as `wanted` or `until` has come.
+  void await(const protocol::lease_key& key, protocol::instant until, record_test wanted,
+             view_reply then);
 
   /// Forwards a submit that names its job, unless its request was used for another job.
   void claim_request(shard_operation& operation);
@@ -66,9 +88,15 @@ class shard_actor final : public coordinator_actor {
   /// Null: it is no job.
   [[nodiscard]] std::shared_ptr<const job_spec> spec_of(const lease_facts& facts) const;
   [[nodiscard]] std::shared_ptr<const protocol::policy> policy_of(protocol::policy_id id) const;
-  [[nodiscard]] const std::string* name_of_queue(const std::string& queue);
-  void refuse(const shard_operation& operation, protocol::reason why) const;
-  /// Answers frames of a principal that may not use the lease's queue; the lease is not touched.
+  [[nodiscard]] const std::string* kept_name(const std::string& name);
+  /// Null: it is no lock.
+  [[nodiscard]] std::shared_ptr<const lock_spec> lock_of(const lease_facts& facts) const;
+  void refuse(const shard_operation& operation, protocol::reason why);
+  /// Answers a request that took effect so long ago that its lease's record has forgotten it.
+  bool answer_old_request(shard_operation& operation);
+  /// Whether the principal may use the queue or the program that the lease is of.
+  static bool may_use(const principal& who, const lease_entry& entry);
+  /// Answers frames of a principal that may not use the lease; it is not touched.
   void forbid(const session_ptr& session, const lease_frames& lease);
   /// Lets go of the request of a submit that came to nothing.
   void release_request(const shard_operation& operation) const;
@@ -80,6 +108,28 @@ class shard_actor final : public coordinator_actor {
   bool reserve(shard_operation& operation);
   void give_back(shard_operation& operation);
   std::atomic<std::int64_t>& leases_of(const protocol::tenant_id& tenant);
+
+  // ---- shard_locks.cpp: locks, those who wait in line for them, and what they are tied to
+  void take_acquire(shard_operation& operation);
+  void enqueue_operation(lease_entry& entry, shard_operation operation);
+  [[nodiscard]] static bool must_wait(const lease_entry* entry, const shard_operation& operation);
+  void join_line(lease_entry& entry, shard_operation& operation);
+  void wake_line(lease_entry& entry);
+  struct lock_line;
+  std::shared_ptr<shard_operation> take_waiter(
+      lock_line& line, std::map<std::uint64_t, std::shared_ptr<shard_operation>>::iterator at);
+  void wake_line_at(std::uint64_t mark, protocol::instant at);
+  void end_wait(std::uint64_t mark, std::uint64_t number);
+  void leave_line(const stop_waiting& message);
+  void lock_granted(lease_entry& entry, const lock_spec& spec);
+  void name_lock(lease_entry& entry, const lock_spec& spec);
+  void take_tie(tie_lock& message);
+  void close_ties(const lease_entry& entry, const protocol::record& before);
+  void end_tied_lock(const tie_closed& message);
+  /// `granted`: the generation that the request was answered with; 0: none.
+  void answer_request(const lease_entry& entry, const shard_operation& operation,
+                      const frame_answer& said, protocol::duration retry,
+                      protocol::generation granted);
 
   // ---- shard_checkpoint.cpp: from the store, and to it
   void load(load_leases& message);
@@ -168,7 +218,7 @@ class shard_actor final : public coordinator_actor {
     protocol::lease_key after;  ///< looked at up to here
   };
   collecting collecting_;
-  std::set<std::string> queue_names_;                                 ///< that entries point to
+  std::set<std::string> names_;  ///< of queues and programs, that entries point to
   std::unordered_map<std::string, std::vector<std::uint64_t>> held_;  ///< live, by tenant/holder
   std::map<protocol::policy_id, std::shared_ptr<const protocol::policy>> policies_;
   std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way
@@ -197,6 +247,7 @@ class shard_actor final : public coordinator_actor {
   std::vector<std::pair<std::size_t, for_queue>> queue_news_;  ///< of the same, by thread
 
   refusal_budget refusals_;
+  older_requests older_requests_;
   /// Jobs with a name of their own by the job that their request would name.
   std::map<protocol::lease_key, protocol::lease_id> requests_;
 
@@ -224,9 +275,30 @@ class shard_actor final : public coordinator_actor {
   std::size_t fence_threads_ = 0;  ///< that have said how many connections they asked
   std::int64_t fence_open_ = 0;    ///< connections asked and not back
   std::unordered_set<std::uint64_t> fence_blocked_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::function<void(std::optional<job_view>)>>
-      settle_waiters_;  ///< by (mark, number of the waiter)
+  struct record_waiter {
+    record_test wanted;
+    view_reply then;
+  };
+  std::map<std::pair<std::uint64_t, std::uint64_t>, record_waiter>
+      record_waiters_;  ///< by (mark, number of the waiter)
   std::uint64_t next_waiter_ = 0;
+
+  /// Those who wait for one lock, first come first served. It is gone with the last of them.
+  struct lock_line {
+    std::map<std::uint64_t, std::shared_ptr<shard_operation>> waiters;  ///< by number
+    /// The numbers of those that a session's Acquire asked for.
+    std::map<std::pair<session_id, std::int64_t>, std::uint64_t> by_frame;
+    protocol::instant closed_until;  ///< nobody is let through before: the store took no write
+    protocol::instant wakes_at;      ///< an alarm is set for then; 0: none
+  };
+  std::map<std::uint64_t, lock_line> lines_;  ///< by mark
+  struct tied_lock {
+    protocol::generation gen;
+    protocol::lease_key lock;
+  };
+  std::map<std::uint64_t, std::vector<tied_lock>> ties_;  ///< by the mark of the job
+  std::vector<tie_lock> early_ties_;                      ///< came before the leases were loaded
+  bool loaded_ = false;
 };
 
 }  // namespace leasehold::actors

@@ -25,6 +25,8 @@ void shard_actor::load(load_leases& message) {
     logged_policies_.insert(id);
   }
   for (auto& stored : message.leases) load_one(stored);
+  loaded_ = true;
+  for (auto& tie : std::exchange(early_ties_, {})) take_tie(tie);
   forgotten_ = std::move(message.forgotten);
   for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
     floors_[shard] = message.state.floors[shard];
@@ -50,8 +52,10 @@ void shard_actor::load_one(loaded_lease& stored) {
   entry.last_at = stored.image.last_at;
   entry.base_row = stored.image.base_row;
   if (stored.changed) mark_changed(entry);
-  if (const auto spec = decode_job(lease.body)) {
-    entry.queue = name_of_queue(spec->queue);
+  if (const auto lock = lock_of(lease)) {
+    name_lock(entry, *lock);
+  } else if (const auto spec = spec_of(lease)) {
+    entry.named = kept_name(spec->queue);
     const auto bytes = static_cast<std::int64_t>(spec->payload.size());
     context_->counters->payload_bytes.add(bytes);
     context_->usage->payload_bytes() += bytes;

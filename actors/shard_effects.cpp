@@ -81,18 +81,24 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
       const auto& spec = *group.operation->spec;
       lease.body = encode_job(spec);
       lease.body.shrink_to_fit();
-      entry.queue = name_of_queue(spec.queue);
+      entry.named = kept_name(spec.queue);
       auto& chosen = policies_[lease.policy];
       if (!chosen) chosen = std::make_shared<const protocol::policy>(spec.policy);
       counted.payload_bytes.add(static_cast<std::int64_t>(spec.payload.size()));
     }
   }
 
+  if (group.operation && group.operation->lock && is_granted(out)) {
+    lease.policy = out.policy;
+    lock_granted(entry, *group.operation->lock);
+  }
+
+  older_requests_.note(entry.mark, *before, *lease.state, out.last_at);
   follow_holder(entry, *before);
+  budget(entry, group, out);
   if (group.operation) {
     answer_operation(entry, group, out, *before);
   } else if (group.session) {
-    budget(entry, group, out);
     answer_frames(lease, group, out);
     for (const auto& a : out.answers) {
       if (a.reason == protocol::reason::unknown_generation) counted.unknown_generations.add();
@@ -100,12 +106,15 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
   }
   tell_holder(entry, *before, group, out);
   tell_queue(entry, *before);
-  if (protocol::is_settled(lease.state->state) && !protocol::is_settled(before->state)) {
-    auto it = settle_waiters_.lower_bound({entry.mark, 0});
-    while (it != settle_waiters_.end() && it->first.first == entry.mark) {
-      it->second(view_of(entry));
-      it = settle_waiters_.erase(it);
+  close_ties(entry, *before);
+  auto waiter = record_waiters_.lower_bound({entry.mark, 0});
+  while (waiter != record_waiters_.end() && waiter->first.first == entry.mark) {
+    if (!waiter->second.wanted(*lease.state)) {
+      ++waiter;
+      continue;
     }
+    waiter->second.then(view_of(entry));
+    waiter = record_waiters_.erase(waiter);
   }
   note_deadline(entry);
   start_next(entry);
@@ -175,9 +184,20 @@ void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
   const auto& operation = *group.operation;
   if (out.answers.empty()) return;
   const auto& said = out.answers.front();
-  if (group.session && said.decision != protocol::decision::applied) {
+  const auto retry = retry_after(said.decision, said.reason, *lease.state, group.stamp);
+  if (operation.lock) {
+    protocol::generation granted;
+    if (said.decision == protocol::decision::accepted) {
+      granted = lease.state->gen;
+    } else if (const auto* known = remembered(*lease.state, operation.what.request)) {
+      granted = known->answered;
+    }
+    answer_request(entry, operation, said, retry, granted);
+    return;
+  }
+  if (is_offer(group) && said.decision != protocol::decision::applied) {
     queue_for(entry, job_not_offered{entry.key(), said.reason, lease.state->next_offer_at});
-  } else if (group.session) {
+  } else if (is_offer(group)) {
     auto spec = decode_job(lease.body).value_or(job_spec{});
     const auto chosen = policy_of(lease.policy);
     protocol::offer offer;
@@ -198,9 +218,9 @@ void shard_actor::answer_operation(lease_entry& entry, const event_group& group,
   answer a;
   a.decision = said.decision;
   a.reason = said.reason;
-  a.retry_after = retry_after(said.decision, said.reason, *lease.state, group.stamp);
+  a.retry_after = retry;
   a.created = !before.known() && entry.known();
-  if (entry.known()) a.job = view_of(entry);
+  if (entry.known()) a.lease = view_of(entry);
   context_->link->post(operation.reply_thread,
                        [reply = operation.reply, a = std::move(a)] { reply(a); });
 }
@@ -227,9 +247,11 @@ void shard_actor::tell_holder(lease_entry& entry, const protocol::record& before
   }
   const bool ended = protocol::is_live(before.state) &&
                      (!protocol::is_live(after.state) || !same_grant(before, after));
-  if (ended && out.closed != closing::by_holder && out.closed != closing::none) {
+  const bool by_tie = group.operation && group.operation->tied;
+  if (ended && (by_tie || out.closed != closing::by_holder) && out.closed != closing::none) {
     push(entry.tenant(), before.held_by,
-         {0, protocol::lease_lost{{after.lease, before.gen, lease.last_row, loss_of(out.closed)}}});
+         {0, protocol::lease_lost{{after.lease, before.gen, lease.last_row,
+                                   by_tie ? protocol::loss::settled : loss_of(out.closed)}}});
   }
   if (after.cancel_requested_at && !before.cancel_requested_at &&
       after.state == lease_state::active) {
@@ -261,9 +283,9 @@ void shard_actor::follow_holder(lease_entry& entry, const protocol::record& befo
 }
 
 void shard_actor::queue_for(const lease_entry& entry, queue_event what) {
-  if (entry.queue == nullptr) return;
-  const auto thread = context_->thread_of_queue(entry.tenant(), *entry.queue);
-  queue_news_.emplace_back(thread, for_queue{{entry.tenant(), *entry.queue}, std::move(what)});
+  if (entry.queue() == nullptr) return;
+  const auto thread = context_->thread_of_queue(entry.tenant(), *entry.queue());
+  queue_news_.emplace_back(thread, for_queue{{entry.tenant(), *entry.queue()}, std::move(what)});
 }
 
 void shard_actor::tell_queue(lease_entry& entry, const protocol::record& before) {

@@ -28,12 +28,16 @@ void shard_actor::enqueue_group(lease_entry& entry, event_group group) {
 }
 
 void shard_actor::start_next(lease_entry& entry) {
-  if (entry.idle()) return;
+  if (entry.idle()) {
+    wake_line(entry);
+    return;
+  }
   auto& lease = entry.awake();
   auto& groups = *lease.groups;
   if (groups.deciding) return;
   if (groups.waiting.empty()) {
     lease.groups.reset();
+    wake_line(entry);
     return;
   }
   if (blocked_by_fence(lease, groups.waiting.front())) {
@@ -113,7 +117,13 @@ void shard_actor::decide(lease_entry& entry, event_group group, protocol::grant_
   work.floor = floors_[entry.store_shard];
   work.tenant = entry.tenant();
   work.policy_id = lease.policy;
-  if (!lease.state->known() && group.operation && group.operation->spec) {
+  if (group.operation && group.operation->lock) {
+    const auto& asked = group.operation->lock->policy;
+    work.policy = policy_of(lease.policy);
+    work.asked_id = protocol::id_of(asked);
+    work.asked = std::make_shared<const protocol::policy>(asked);
+    work.attachment = encode_lock(*group.operation->lock);
+  } else if (!lease.state->known() && group.operation && group.operation->spec) {
     const auto& spec = *group.operation->spec;
     work.policy_id = protocol::id_of(spec.policy);
     work.policy = std::make_shared<const protocol::policy>(spec.policy);
@@ -139,23 +149,29 @@ void shard_actor::decided(lease_decided& message) {
   if (message.group.count == 0) {
     // A deadline that had moved, or refusals over their budget: nothing is to become durable.
     const auto group = take_deciding(lease);
-    if (group.session) {
-      for (const auto& a : message.group.answers) {
-        context_->counters->count(a.kind, a.decision, a.reason);
-      }
-      budget(entry, group, message.group);
-      answer_frames(lease, group, message.group);
-      send_answers();
+    for (const auto& a : message.group.answers) {
+      context_->counters->count(a.kind, a.decision, a.reason);
     }
+    budget(entry, group, message.group);
+    if (group.operation) {
+      answer_operation(entry, group, message.group, *lease.state);
+    } else if (group.session) {
+      answer_frames(lease, group, message.group);
+    }
+    send_answers();
     note_deadline(entry);
     start_next(entry);
     rest_or_forget(entry);
     arm_timer();
   } else {
     const auto& operation = lease.groups->deciding->operation;
-    if (operation && operation->spec && !logged_policies_.contains(message.group.policy)) {
+    const auto* chosen = operation && operation->spec ? &operation->spec->policy
+                         : operation && operation->lock && is_granted(message.group)
+                             ? &operation->lock->policy
+                             : nullptr;
+    if (chosen != nullptr && !logged_policies_.contains(message.group.policy)) {
       logged_policies_.insert(message.group.policy);
-      buffer_policies_.emplace_back(message.group.policy, operation->spec->policy);
+      buffer_policies_.emplace_back(message.group.policy, *chosen);
     }
     buffer_bytes_ += message.group.rows.size();
     buffer_.push_back({entry.mark, std::move(message.group)});
@@ -263,7 +279,18 @@ void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
   if (group.operation) {
     give_back(*group.operation);
     refuse(*group.operation, why);
-    if (group.session) queue_for(entry, job_not_offered{entry.key(), why, again});
+    if (is_offer(group)) queue_for(entry, job_not_offered{entry.key(), why, again});
+    if (group.operation->tied) {
+      const auto spec = lock_of(lease);
+      alarm_at(again, [this, end = tie_closed{entry.key(), spec->tie.job, spec->tie.gen}] {
+        end_tied_lock(end);
+      });
+    }
+  }
+  // Who is next in line would meet the same store.
+  if (const auto line = lines_.find(entry.mark); line != lines_.end()) {
+    line->second.closed_until = again;
+    wake_line_at(entry.mark, again);
   }
   start_next(entry);
   rest_or_forget(entry);
@@ -280,7 +307,7 @@ void shard_actor::rest_or_forget(lease_entry& entry) {
   if (entry.known()) {
     // One that a conflict froze is held without a deadline.
     if (!protocol::is_live(lease.state->state)) entry.rest();
-  } else if (!refusals_.knows(entry.mark)) {
+  } else if (!refusals_.knows(entry.mark) && !lines_.contains(entry.mark)) {
     leases_.erase(entry);
   }
 }

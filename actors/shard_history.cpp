@@ -94,7 +94,7 @@ bool shard_actor::is_wanted(const lease_entry& entry, history_row what) const {
   // The checkpoint must have the record as it is: rows after the checkpoint end with the row that
   // forgets it.
   return after.ms != 0 && !entry.changed && entry.last_at + after <= now && !waits(entry) &&
-         protocol::may_be_forgotten(*entry.state(), now);
+         !lines_.contains(entry.mark) && protocol::may_be_forgotten(*entry.state(), now);
 }
 
 void shard_actor::write_history(lease_entry& entry, event_group group) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actors/acquire.hpp"
 #include "actors/connection_actor.hpp"
 #include "actors/queue_actor.hpp"
 #include "actors/registry_actor.hpp"
@@ -129,6 +130,13 @@ void thread_gateway::operate(protocol::lease_key key, protocol::event what,
   tell(*context_, to, std::move(operation));
 }
 
+void thread_gateway::acquire(acquire_request what, std::function<void(answer)> reply) {
+  auto operation = acquire_operation(std::move(what), *options_, now());
+  operation.reply = std::move(reply);
+  operation.reply_thread = context_->thread;
+  send_acquire(*context_, std::move(operation));
+}
+
 // ---- queries
 
 void thread_gateway::ask_shard(const protocol::lease_key& key,
@@ -136,8 +144,8 @@ void thread_gateway::ask_shard(const protocol::lease_key& key,
   tell(*context_, context_->shard_for(key), shard_query{std::move(ask)});
 }
 
-void thread_gateway::find_job(protocol::lease_key key,
-                              std::function<void(std::optional<job_view>)> reply) {
+void thread_gateway::find_lease(protocol::lease_key key,
+                                std::function<void(std::optional<lease_view>)> reply) {
   ask_shard(key, [key, reply = std::move(reply), thread = context_->thread](shard_actor& shard) {
     const auto* entry = shard.find(key);
     shard.context().link->post(thread, [reply, view = entry ? std::optional{shard.view_of(*entry)}
@@ -145,21 +153,62 @@ void thread_gateway::find_job(protocol::lease_key key,
   });
 }
 
-void thread_gateway::await_settled(protocol::lease_key key, protocol::instant until,
-                                   std::function<void(std::optional<job_view>)> reply) {
-  ask_shard(key, [key, until, reply = std::move(reply),
+void thread_gateway::await(protocol::lease_key key, protocol::instant until,
+                           std::function<shard_actor::record_test(const shard_actor&)> wanted,
+                           shard_actor::view_reply reply) {
+  ask_shard(key, [key, until, wanted = std::move(wanted), reply = std::move(reply),
                   thread = context_->thread](shard_actor& shard) {
-    shard.await_settled(
-        key, until, [&link = *shard.context().link, reply, thread](std::optional<job_view> view) {
-          link.post(thread, [reply, view = std::move(view)] { reply(view); });
-        });
+    shard.await(key, until, wanted(shard),
+                [&link = *shard.context().link, reply, thread](std::optional<lease_view> view) {
+                  link.post(thread, [reply, view = std::move(view)] { reply(view); });
+                });
+  });
+}
+
+void thread_gateway::await_settled(protocol::lease_key key, protocol::instant until,
+                                   std::function<void(std::optional<lease_view>)> reply) {
+  await(
+      std::move(key), until,
+      [](const shard_actor&) -> shard_actor::record_test {
+        return [](const protocol::record& r) { return protocol::is_settled(r.state); };
+      },
+      std::move(reply));
+}
+
+namespace {
+
+/// The generation that has authority as far as the record says; 0: none has.
+protocol::generation live_generation(const protocol::record& r) {
+  return protocol::is_live(r.state) && !r.frozen ? r.gen : protocol::generation{};
+}
+
+}  // namespace
+
+void thread_gateway::await_change(protocol::lease_key key, std::optional<protocol::generation> gen,
+                                  protocol::instant until,
+                                  std::function<void(std::optional<lease_view>)> reply) {
+  await(
+      key, until,
+      [key, gen](const shard_actor& shard) -> shard_actor::record_test {
+        const auto* entry = shard.find(key);
+        const auto known = gen                ? *gen
+                           : entry != nullptr ? live_generation(*entry->state())
+                                              : protocol::generation{};
+        return [known](const protocol::record& r) { return live_generation(r) != known; };
+      },
+      std::move(reply));
+}
+
+void thread_gateway::find_fence(protocol::lease_key key, std::function<void(fence_view)> reply) {
+  ask_shard(key, [key, reply = std::move(reply), thread = context_->thread](shard_actor& shard) {
+    shard.context().link->post(thread, [reply, fence = shard.fence_of(key)] { reply(fence); });
   });
 }
 
 namespace {
 
 bool matches(const lease_entry& entry, const job_filter& filter) {
-  if (filter.queue && *entry.queue != *filter.queue) return false;
+  if (filter.queue && *entry.queue() != *filter.queue) return false;
   if (filter.state && entry.state()->state != *filter.state) return false;
   if (filter.labels.empty()) return true;
   const auto spec = decode_job(entry.facts().body).value_or(job_spec{});
@@ -169,49 +218,130 @@ bool matches(const lease_entry& entry, const job_filter& filter) {
   });
 }
 
+bool is_owned_by(const protocol::record& lock, const std::string& owner) {
+  const auto& holder = lock.held_by.value;
+  if (!holder.starts_with(owner)) return false;
+  return holder.size() == owner.size() ||
+         (holder[owner.size()] == '/' && owner.find('/') == std::string::npos);
+}
+
+bool matches(const lease_entry& entry, const lock_filter& filter) {
+  if (filter.program && *entry.program() != *filter.program) return false;
+  if (!filter.state && !filter.owner && !filter.target) return true;
+  const auto facts = entry.facts();
+  if (filter.state && facts.state->state != *filter.state) return false;
+  if (filter.owner && !is_owned_by(*facts.state, *filter.owner)) return false;
+  if (!filter.target) return true;
+  const auto spec = decode_lock(facts.body);
+  return spec && spec->name.kind == filter.target->first &&
+         spec->name.target == filter.target->second;
+}
+
+/// What one thread found: leases in the order of their ids, and how far it looked.
+struct found_leases {
+  std::vector<lease_view> leases;
+  std::string looked_upto;  ///< empty: to the end
+};
+
 /// What the threads have answered so far; lives on the thread that asked.
-struct gathered_jobs {
+struct gathered_leases {
   std::size_t threads_left = 0;
   std::size_t page_size = 0;
-  std::vector<job_view> jobs;
-  std::function<void(job_page)> reply;
+  std::vector<lease_view> leases;
+  std::optional<std::string> looked_upto;  ///< by every thread; nothing: to the end
+  std::function<void(std::vector<lease_view> leases, std::string next)> reply;
 
-  void add(std::vector<job_view> more) {
-    std::ranges::move(more, std::back_inserter(jobs));
-    if (--threads_left > 0) return;
-    std::ranges::sort(jobs, {}, [](const job_view& j) { return j.state->lease; });
-    job_page page;
-    if (jobs.size() > page_size) {
-      jobs.resize(page_size);
-      page.next = jobs.back().state->lease.value;
+  void add(found_leases more) {
+    std::ranges::move(more.leases, std::back_inserter(leases));
+    if (!more.looked_upto.empty() && (!looked_upto || more.looked_upto < *looked_upto)) {
+      looked_upto = std::move(more.looked_upto);
     }
-    page.jobs = std::move(jobs);
-    reply(std::move(page));
+    if (--threads_left == 0) finish();
+  }
+
+  void finish() {
+    std::ranges::sort(leases, {}, [](const lease_view& v) { return v.state->lease; });
+    if (looked_upto) {
+      std::erase_if(leases,
+                    [&](const lease_view& v) { return v.state->lease.value > *looked_upto; });
+    }
+    std::string next = looked_upto.value_or("");
+    if (leases.size() > page_size) {
+      leases.resize(page_size);
+      next = leases.back().state->lease.value;
+    }
+    reply(std::move(leases), std::move(next));
+  }
+};
+
+/// Collects what matches; a turn of a thread looks at so many leases and no more.
+template <class Filter>
+struct lease_search {
+  static constexpr std::size_t most_looked_at = 10'000;
+  const shard_actor& asked;
+  const Filter& filter;
+  std::size_t page_size;
+  found_leases found{};
+  std::size_t looked_at = 0;
+
+  bool take(const lease_entry& entry) {
+    if (matches(entry, filter)) found.leases.push_back(asked.view_of(entry));
+    if (found.leases.size() > page_size) {
+      found.looked_upto = entry.lease();
+      return false;
+    }
+    if (++looked_at < most_looked_at) return true;
+    found.looked_upto = entry.lease();
+    return false;
   }
 };
 
 }  // namespace
 
-void thread_gateway::list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
-                               std::function<void(job_page)> reply) {
-  auto gathered = std::make_shared<gathered_jobs>();
+template <class Filter, class Each>
+void thread_gateway::search(const Filter& filter, const std::string& page_token,
+                            std::size_t page_size, Each each,
+                            std::function<void(std::vector<lease_view>, std::string)> reply) {
+  auto gathered = std::make_shared<gathered_leases>();
   gathered->threads_left = context_->threads;
   gathered->page_size = page_size;
   gathered->reply = std::move(reply);
   for (const auto& shard : context_->shards) {
     tell(*context_, shard,
-         shard_query{[filter, page_token, page_size, gathered,
+         shard_query{[filter, page_token, page_size, each, gathered,
                       thread = context_->thread](shard_actor& asked) {
-           std::vector<job_view> found;
-           asked.each_job(filter.tenant, page_token, [&](const lease_entry& entry) {
-             if (matches(entry, filter)) found.push_back(asked.view_of(entry));
-             return found.size() <= page_size;
-           });
-           asked.context().link->post(thread, [gathered, found = std::move(found)]() mutable {
-             gathered->add(std::move(found));
-           });
+           lease_search<Filter> search{asked, filter, page_size};
+           each(asked, page_token, [&](const lease_entry& entry) { return search.take(entry); });
+           asked.context().link->post(thread,
+                                      [gathered, found = std::move(search.found)]() mutable {
+                                        gathered->add(std::move(found));
+                                      });
          }});
   }
+}
+
+void thread_gateway::list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
+                               std::function<void(job_page)> reply) {
+  search(
+      filter, page_token, page_size,
+      [tenant = filter.tenant](const shard_actor& asked, const std::string& after, auto take) {
+        asked.each_job(tenant, after, take);
+      },
+      [reply = std::move(reply)](std::vector<lease_view> jobs, std::string next) {
+        reply({std::move(jobs), std::move(next)});
+      });
+}
+
+void thread_gateway::list_locks(lock_filter filter, std::string page_token, std::size_t page_size,
+                                std::function<void(lock_page)> reply) {
+  search(
+      filter, page_token, page_size,
+      [tenant = filter.tenant](const shard_actor& asked, const std::string& after, auto take) {
+        asked.each_lock(tenant, after, take);
+      },
+      [reply = std::move(reply)](std::vector<lease_view> locks, std::string next) {
+        reply({std::move(locks), std::move(next)});
+      });
 }
 
 void thread_gateway::each_queue(const protocol::tenant_id& tenant, queue_reader read,
@@ -320,7 +450,7 @@ std::optional<std::pair<std::string, std::string>> why_of_record(const protocol:
 
 void thread_gateway::why(protocol::lease_key key,
                          std::function<void(std::optional<why_view>)> reply) {
-  find_job(key, [this, key, reply = std::move(reply)](std::optional<job_view> found) {
+  find_lease(key, [this, key, reply = std::move(reply)](std::optional<lease_view> found) {
     if (!found || !found->spec) {
       reply(std::nullopt);
       return;

@@ -29,10 +29,17 @@ class thread_gateway final : public gateway {
   void operate(protocol::lease_key key, protocol::event what,
                std::function<void(answer)> reply) override;
 
-  void find_job(protocol::lease_key key,
-                std::function<void(std::optional<job_view>)> reply) override;
+  void find_lease(protocol::lease_key key,
+                  std::function<void(std::optional<lease_view>)> reply) override;
+  void acquire(acquire_request what, std::function<void(answer)> reply) override;
+  void await_change(protocol::lease_key key, std::optional<protocol::generation> gen,
+                    protocol::instant until,
+                    std::function<void(std::optional<lease_view>)> reply) override;
+  void list_locks(lock_filter filter, std::string page_token, std::size_t page_size,
+                  std::function<void(lock_page)> reply) override;
+  void find_fence(protocol::lease_key key, std::function<void(fence_view)> reply) override;
   void await_settled(protocol::lease_key key, protocol::instant until,
-                     std::function<void(std::optional<job_view>)> reply) override;
+                     std::function<void(std::optional<lease_view>)> reply) override;
   void list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
                  std::function<void(job_page)> reply) override;
   void why(protocol::lease_key key, std::function<void(std::optional<why_view>)> reply) override;
@@ -61,6 +68,15 @@ class thread_gateway final : public gateway {
   using queue_reader = std::function<void(const std::string& name, class queue_actor&)>;
 
   void ask_shard(const protocol::lease_key& key, std::function<void(class shard_actor&)> ask) const;
+  /// Calls `reply` once the record is as `wanted` says, which is made where the lease lives.
+  void await(
+      protocol::lease_key key, protocol::instant until,
+      std::function<std::function<bool(const protocol::record&)>(const class shard_actor&)> wanted,
+      std::function<void(std::optional<lease_view>)> reply);
+  /// Goes over the leases of all threads by `each`, a page at a time.
+  template <class Filter, class Each>
+  void search(const Filter& filter, const std::string& page_token, std::size_t page_size, Each each,
+              std::function<void(std::vector<lease_view>, std::string)> reply);
   /// Runs `read` in each queue of the tenant, then `done` here.
   void each_queue(const protocol::tenant_id& tenant, queue_reader read, std::function<void()> done);
 

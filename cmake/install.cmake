@@ -1,4 +1,5 @@
-# What an installation holds: the libraries with their public headers, and a CMake package.
+# What an installation holds: the libraries with their public headers, a CMake package, and the SQL that
+# checks fencing tokens.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/leasehold)
@@ -9,6 +10,8 @@ foreach(part protocol actors tools/client)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${part}/include/leasehold
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/sql/ DESTINATION ${CMAKE_INSTALL_DATADIR}/leasehold/sql
+  FILES_MATCHING PATTERN *.sql)
 install(EXPORT leaseholdTargets NAMESPACE leasehold:: DESTINATION ${package_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/leaseholdConfig.cmake.in
   ${PROJECT_BINARY_DIR}/leaseholdConfig.cmake INSTALL_DESTINATION ${package_dir})

@@ -35,6 +35,11 @@ class bounds {
   void frame_id(std::uint64_t number);
   /// At most 2^53 - 1, so that evidence has no number that JSON cannot hold.
   void number(std::string_view name, std::int64_t value);
+  void missing(std::string_view name) { complain(name, "must be given"); }
+  void negative(std::string_view name) { complain(name, "must not be negative"); }
+  void too_long(std::string_view name, std::size_t most) {
+    complain(name, "has more than " + std::to_string(most) + " bytes in all");
+  }
 
   [[nodiscard]] bool broken() const noexcept { return !sentence_.empty(); }
   [[nodiscard]] std::string take_sentence() noexcept { return std::move(sentence_); }
@@ -52,6 +57,11 @@ std::optional<coordinator_frame> read(v1::CoordinatorFrame& from, bounds& found,
 
 void write(const worker_frame& from, v1::WorkerFrame& to);
 void write(const coordinator_frame& from, v1::CoordinatorFrame& to);
+
+void read(v1::Acquire& from, bounds& found, acquire& to);
+void write(const acquire& from, v1::Acquire& to);
+void read(v1::StopWaiting& from, bounds& found, stop_waiting& to);
+void write(const stop_waiting& from, v1::StopWaiting& to);
 
 void read(v1::RunningLease& from, bounds& found, running_lease& to);
 void write(const running_lease& from, v1::RunningLease& to);

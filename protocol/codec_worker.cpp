@@ -111,11 +111,15 @@ lease_frame read_body(v1::Release& from, bounds& found) {
   return to;
 }
 
-lease_frame read_body(v1::Acquire& from, bounds& found) {
-  lease_frame to;
-  to.what.kind = event_kind::acquire;
-  read_sender(from, found, to.what);
-  read_request(from, found, to.what);
+acquire read_body(v1::Acquire& from, bounds& found) {
+  acquire to;
+  read(from, found, to);
+  return to;
+}
+
+stop_waiting read_body(v1::StopWaiting& from, bounds& found) {
+  stop_waiting to;
+  read(from, found, to);
   return to;
 }
 
@@ -210,8 +214,6 @@ void write_body(const lease_frame& from, v1::WorkerFrame& to) {
       write_judged(what, *to.mutable_release()).set_request_id(what.request.value);
       break;
     case event_kind::acquire:
-      write_sender(what, *to.mutable_acquire()).set_request_id(what.request.value);
-      break;
     case event_kind::submit:
     case event_kind::offer:
     case event_kind::withdraw:
@@ -260,6 +262,15 @@ void write_body(const credit& from, v1::WorkerFrame& to) {
 
 void write_body(const worker_heartbeat& from, v1::WorkerFrame& to) {
   to.mutable_heartbeat()->set_echoed_stamp(from.echoed_stamp);
+}
+
+void write_body(const acquire& from, v1::WorkerFrame& to) {
+  write(from, *to.mutable_acquire());
+  to.set_trace_id(from.what.trace_id);
+}
+
+void write_body(const stop_waiting& from, v1::WorkerFrame& to) {
+  write(from, *to.mutable_stop_waiting());
 }
 
 void write_body(const goodbye& from, v1::WorkerFrame& to) {
@@ -329,6 +340,9 @@ std::optional<worker_frame> read(v1::WorkerFrame& from, bounds& found, bool& uns
     case v1::WorkerFrame::kAcquire:
       read_into(*from.mutable_acquire(), found, to);
       break;
+    case v1::WorkerFrame::kStopWaiting:
+      read_into(*from.mutable_stop_waiting(), found, to);
+      break;
     case v1::WorkerFrame::BODY_NOT_SET:
       unsupported = true;
       return std::nullopt;
@@ -337,6 +351,9 @@ std::optional<worker_frame> read(v1::WorkerFrame& from, bounds& found, bool& uns
   if (auto* about = std::get_if<lease_frame>(&to.body)) {
     about->what.frame_id = to.frame_id;
     about->what.trace_id = std::move(*from.mutable_trace_id());
+  } else if (auto* wanted = std::get_if<acquire>(&to.body)) {
+    wanted->what.frame_id = to.frame_id;
+    wanted->what.trace_id = std::move(*from.mutable_trace_id());
   }
   return to;
 }

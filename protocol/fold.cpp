@@ -222,10 +222,10 @@ void fold::keep(const stored_row& r, lease_image& image, const expected_row& tak
   if (!was_known) image.base_row = r.row;
   count_reason(image.counts, taken.answer.reason);
   note_floor(r.key, image);
-  if (!was_known || (r.input.kind == event_kind::acquire && r.has_input)) image.policy = r.policy;
-  if (r.input.kind == event_kind::submit && taken.answer.decision == decision::accepted) {
-    image.body = r.attachment;
-  }
+  const bool granted = taken.answer.decision == decision::accepted;
+  const bool acquired = r.input.kind == event_kind::acquire && granted;
+  if (!was_known || acquired) image.policy = r.policy;
+  if (acquired || (r.input.kind == event_kind::submit && granted)) image.body = r.attachment;
   if (taken.answer.decision == decision::deferred) {
     for (deferred_frame& waits : image.state.deferred) {
       if (waits.row.value == 0) waits.row = r.row;

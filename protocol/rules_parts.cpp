@@ -3,16 +3,23 @@
 
 #include <algorithm>
 
+namespace leasehold::protocol {
+
+bool is_repeat(const remembered_request& done, const event& what) noexcept {
+  return done.kind == what.kind && done.from == what.from && done.gen == what.gen &&
+         done.ending == what.ending && done.unknown_outcome == what.unknown_outcome &&
+         done.detail == what.detail && done.force == what.force;
+}
+
+}  // namespace leasehold::protocol
+
 namespace leasehold::protocol::parts {
 
 request_is compare_request(const record& r, const event& what) noexcept {
   if (what.request.empty()) return request_is::fresh;
   for (const auto& done : r.requests) {
     if (done.id != what.request) continue;
-    const bool same = done.kind == what.kind && done.from == what.from && done.gen == what.gen &&
-                      done.ending == what.ending && done.unknown_outcome == what.unknown_outcome &&
-                      done.detail == what.detail && done.force == what.force;
-    return same ? request_is::same : request_is::other;
+    return is_repeat(done, what) ? request_is::same : request_is::other;
   }
   return request_is::fresh;
 }

@@ -21,7 +21,7 @@ key_slot at(options& o) {
 }
 
 using enum key_kind;
-constexpr std::array<config_key, 27> keys{{
+constexpr std::array<config_key, 33> keys{{
     {"listen", text, 0, 0, "", "Address and port to listen on; port 0 takes a free one.",
      at<&options::listen>},
     {"data", text, 0, 0, "",
@@ -57,6 +57,19 @@ constexpr std::array<config_key, 27> keys{{
     {"max_expiry_lag", duration, 0, minute, "",
      "Longest wait of a due deadline for frames that were read before it.",
      at<&options::max_expiry_lag>},
+    {"tls.certificate", text, 0, 0, "",
+     "The server's certificate and those between it and its root (PEM); connections are over TLS "
+     "then (default: none).",
+     at<&options::tls_certificate>},
+    {"tls.private_key", text, 0, 0, "",
+     "Key of the certificate (PEM, no passphrase); only its owner may read it (default: none).",
+     at<&options::tls_private_key>},
+    {"tls.client_ca", text, 0, 0, "",
+     "Certificates that clients' must be signed by (PEM) (default: none).",
+     at<&options::tls_client_ca>},
+    {"tls.client_certificates", word, 0, 0, "none|optional|required",
+     "Whether clients are asked for a certificate; one that is shown must be good.",
+     at<&options::tls_client_certificates>},
     {"log.level", word, 0, 0, "trace|debug|info|warn|error", "What is logged.",
      at<&options::log_level>},
     {"log.format", word, 0, 0, "auto|human|json",
@@ -82,6 +95,10 @@ constexpr std::array<config_key, 27> keys{{
      at<&options::leases_per_tenant>},
     {"limits.sessions_per_tenant", count, 1, 1'000'000, "",
      "Most live worker sessions of one tenant.", at<&options::sessions_per_tenant>},
+    {"limits.waiters_per_lock", count, 1, 1'000'000, "", "Most requests in line for one lock.",
+     at<&options::waiters_per_lock>},
+    {"limits.lock_wait", duration, 0, day, "", "Longest wait for a lock.",
+     at<&options::longest_lock_wait>},
     {"limits.payload_memory", size, mib, std::int64_t{1} << 40, "",
      "Payloads kept in memory; over it no job is taken.", at<&options::payload_memory_bytes>},
     {"http.allowed_origins", list, 0, 0, "",

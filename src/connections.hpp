@@ -9,6 +9,7 @@
 
 #include "leasehold/protocol/frame.hpp"
 #include "src/net_limits.hpp"
+#include "src/tls_context.hpp"
 #include "src/transport.hpp"
 
 namespace leasehold::server {
@@ -29,6 +30,7 @@ struct connection_host {
   std::shared_ptr<http_handler> handler;
   net_limits limits;
   std::shared_ptr<net_counters> counters;
+  std::shared_ptr<const live_tls> tls;  ///< null: connections are plain
   std::unordered_map<const connection*, std::shared_ptr<connection>> open;
   bool ending = false;  ///< answers say Connection: close, nothing new begins
 

@@ -7,7 +7,7 @@ namespace leasehold::server {
 bool credential::holds() {
   const std::int64_t version = registry_->version();
   if (version == version_) return true;
-  if (!registry_->current()->still_holds(who_, token_)) return false;
+  if (!registry_->current()->still_holds(who_, by_)) return false;
   version_ = version;
   return true;
 }

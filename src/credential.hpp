@@ -16,18 +16,21 @@ class credential {
  public:
   /// `version`: of the principals that it was found among.
   credential(std::shared_ptr<const principal_registry> registry, actors::principal who,
-             const token_hash& token, std::int64_t version)
-      : registry_(std::move(registry)), who_(std::move(who)), token_(token), version_(version) {}
+             credential_proof by, std::int64_t version)
+      : registry_(std::move(registry)),
+        who_(std::move(who)),
+        by_(std::move(by)),
+        version_(version) {}
 
   [[nodiscard]] const actors::principal& who() const noexcept { return who_; }
-  /// Whether the same principal still has this token and the same rights. Cheap while the
+  /// Whether the same principal still has what it was known by and the same rights. Cheap while the
   /// principals have not changed.
   [[nodiscard]] bool holds();
 
  private:
   std::shared_ptr<const principal_registry> registry_;
   actors::principal who_;
-  token_hash token_;
+  credential_proof by_;
   std::int64_t version_;
 };
 
@@ -45,8 +48,13 @@ class credentialed {
 /// The open sockets of one thread; used on it alone.
 class credentialed_sockets {
  public:
-  void add(const std::shared_ptr<credentialed>& what) { open_.emplace(what.get(), what); }
+  void add(const std::shared_ptr<credentialed>& what) { open_.insert_or_assign(what.get(), what); }
   void remove(const credentialed* what) { open_.erase(what); }
+  /// What ended elsewhere; nothing when another one stands where it stood.
+  void forget(const credentialed* what) {
+    const auto found = open_.find(what);
+    if (found != open_.end() && found->second.expired()) open_.erase(found);
+  }
   /// For when the principals were replaced.
   void check_all();
 

@@ -39,18 +39,30 @@ bool is_local(const std::string& peer) {
   return peer.starts_with("127.") || peer == "::1" || peer.starts_with("::ffff:127.");
 }
 
-/// Fills in who is speaking; false when nobody that is known.
-bool authenticate(call& c) {
-  const auto token = bearer_token(c.request.header("authorization"));
-  if (!token) return false;
+/// Fills in who is speaking; false when nobody that is known. A client certificate is enough where
+/// it names a principal; with a token both have to name the same one, so that neither lends its
+/// rights to the other.
+bool authenticate(call& c, std::string& why) {
+  const std::string_view header = c.request.header("authorization");
   const auto& registry = *c.api->shared.principals;
   // The version comes first: a reload in between only means one look more.
   c.principals_version = registry.version();
   const auto known = registry.current();
-  const principal_entry* entry = known->find_by_token(*token);
+  const principal_entry* entry = known->find_by_certificate(c.request.certificate);
+  if (entry != nullptr) c.by.certificate = entry->certificate;
+  if (!header.empty()) {
+    const auto token = bearer_token(header);
+    const principal_entry* owner = token ? known->find_by_token(*token) : nullptr;
+    if (owner == nullptr) return false;
+    if (entry != nullptr && entry != owner) {
+      why = "The token and the client certificate name different principals.";
+      return false;
+    }
+    entry = owner;
+    c.by.token = hash_token(*token);
+  }
   if (entry == nullptr) return false;
   c.who = entry->who;
-  c.token = hash_token(*token);
   return true;
 }
 
@@ -115,7 +127,8 @@ const route* http_api::admit(const call_ptr& c, bool upgrading) {
   const bool open = way.who.open || (way.serve == serve_metrics && chosen->metrics_on_loopback &&
                                      is_local(c->request.peer));
   if (!open) {
-    if (!authenticate(*c)) return refuse(reason::unauthenticated);
+    std::string why;
+    if (!authenticate(*c, why)) return refuse(reason::unauthenticated, std::move(why));
     if (!way.who.lets(c->who)) {
       return refuse(reason::forbidden,
                     "The credential lacks the role for this: " + way.who.words() + ".");
@@ -138,7 +151,7 @@ const route* http_api::admit(const call_ptr& c, bool upgrading) {
   return &way;
 }
 
-void http_api::handle(http_request request, std::shared_ptr<const bool> gone,
+void http_api::handle(http_request request, std::shared_ptr<const std::atomic<bool>> gone,
                       std::function<void(http_response)> reply) {
   std::string method = request.method;
   auto c = make_call(api_, std::move(request), watched(api_, std::move(method), std::move(reply)));

@@ -14,7 +14,7 @@ class http_api final : public http_handler {
  public:
   explicit http_api(std::shared_ptr<api_context> api) : api_(std::move(api)) {}
 
-  void handle(http_request request, std::shared_ptr<const bool> gone,
+  void handle(http_request request, std::shared_ptr<const std::atomic<bool>> gone,
               std::function<void(http_response)> reply) override;
   upgrade_answer upgrade(const http_request& request) override;
 

@@ -22,9 +22,11 @@ rows_or_error read_chain(actors::store& from, const protocol::lease_key& key, ro
   return read;
 }
 
-/// The policy that a submit row chose.
+/// The policy that a submit or acquire row chose.
 std::optional<protocol::policy> chosen_by(const protocol::fold& fold, const stored_row& r) {
-  if (r.input.kind != protocol::event_kind::submit) return std::nullopt;
+  const bool chooses = r.input.kind == protocol::event_kind::submit ||
+                       (r.input.kind == protocol::event_kind::acquire && !r.attachment.empty());
+  if (!chooses) return std::nullopt;
   const protocol::policy* known = fold.policy_of(r.policy);
   return known == nullptr ? std::nullopt : std::optional(*known);
 }

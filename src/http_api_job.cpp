@@ -136,7 +136,7 @@ json::object to_json(const protocol::policy& chosen) {
   return out;
 }
 
-json::object to_json(const actors::job_view& job, bool with_payload) {
+json::object to_json(const actors::lease_view& job, bool with_payload) {
   json::object out;
   put_grant(out, *job.state);
   put_end(out, *job.state);
@@ -159,7 +159,7 @@ json::object to_json(const actors::queue_view& queue) {
           {"free_slots", queue.free_slots}, {"oldest", queue.oldest.ms}, {"limit", queue.limit}};
 }
 
-lease_brief brief_of(const actors::job_view& job) {
+lease_brief brief_of(const actors::lease_view& job) {
   return {job.state->state, job.state->gen, job.state->expires_at};
 }
 

@@ -11,7 +11,7 @@ namespace leasehold::server {
 
 /// Every column of the record under its name in the evidence, what the submitter gave, and where a
 /// cancel stands. The payload is for the job's client and its workers alone.
-boost::json::object to_json(const actors::job_view& job, bool with_payload);
+boost::json::object to_json(const actors::lease_view& job, bool with_payload);
 boost::json::object to_json(const actors::worker_view& worker);
 boost::json::object to_json(const actors::queue_view& queue);
 boost::json::object to_json(const protocol::policy& chosen);
@@ -19,6 +19,6 @@ boost::json::object to_json(const protocol::policy& chosen);
 /// Where the cancel of a job stands, in one sentence; empty when none was asked for.
 std::string cancel_sentence(const protocol::record& job);
 
-lease_brief brief_of(const actors::job_view& job);
+lease_brief brief_of(const actors::lease_view& job);
 
 }  // namespace leasehold::server

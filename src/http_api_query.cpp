@@ -70,6 +70,17 @@ std::optional<std::string> query_reader::text(std::string_view name, std::size_t
   return found;
 }
 
+bool query_reader::flag(std::string_view name) {
+  known_.emplace_back(name);
+  bool there = false;
+  for (const auto& [key, value] : parameters_) {
+    if (key != name) continue;
+    if (!value.empty()) refuse("The parameter " + std::string(name) + " takes no value.");
+    there = true;
+  }
+  return there;
+}
+
 std::optional<std::int64_t> query_reader::number(std::string_view name, std::int64_t lowest,
                                                  std::int64_t highest) {
   const auto digits = text(name);

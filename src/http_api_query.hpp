@@ -36,6 +36,8 @@ class query_reader {
   std::optional<std::string> text(std::string_view name, std::size_t most_bytes = 512);
   std::optional<std::int64_t> number(std::string_view name, std::int64_t lowest,
                                      std::int64_t highest);
+  /// Whether it is there; it takes no value.
+  bool flag(std::string_view name);
   std::vector<std::string> many(std::string_view name, std::size_t most = 16);
   void refuse(std::string sentence);
   std::optional<input_fault> fault();

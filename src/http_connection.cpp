@@ -4,7 +4,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
+#include <cstring>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "src/http_answer.hpp"
 #include "src/http_head.hpp"
@@ -33,10 +36,16 @@ class http_connection final : public connection,
     stream_->when_failed([this] { abort(); });
     begin_request();
     limit(host_->limits.head);
-    read();
+    if (stream_->tls() == nullptr) {
+      read();
+      return;
+    }
+    phase_ = phase::securing;
+    stream_->shake_hands([self = shared_from_this()](bool worked) { self->on_handshake(worked); });
   }
 
   void end(protocol::close_code, const std::string&) override {
+    if (phase_ == phase::securing) abort();
     if (phase_ == phase::head && !begun_) finish();
     // Otherwise the answer that is under way closes the connection: the host is ending.
   }
@@ -53,13 +62,44 @@ class http_connection final : public connection,
   }
 
  private:
-  enum class phase { head, body, answering, writing, finished };
+  enum class phase { securing, head, body, answering, writing, finished };
 
   void begin_request() {
     phase_ = phase::head;
     begun_ = false;
-    gone_ = std::make_shared<bool>(ended_);
+    gone_ = std::make_shared<std::atomic<bool>>(ended_);
     reader_.begin();
+  }
+
+  void on_handshake(bool worked) {
+    if (phase_ != phase::securing) return;
+    if (!worked) {
+      give_up_handshake();
+      return;
+    }
+    host_->counters->tls_handshakes.fetch_add(1, std::memory_order_relaxed);
+    certificate_ = stream_->tls()->peer_names();
+    phase_ = phase::head;
+    limit(host_->limits.head);
+    read();
+  }
+
+  void give_up_handshake() {
+    const tls_channel& tls = *stream_->tls();
+    // Who connects and leaves without a word only looks whether somebody listens.
+    if (!tls.heard_nothing()) count_failure(tls.fault());
+    if (!tls.met_plain_http()) {
+      abort();
+      return;
+    }
+    stream_->go_on_plain();
+    phase_ = phase::head;
+    refuse(400, "This port speaks TLS only; ask with https:// or wss://.");
+  }
+
+  void count_failure(const char* why) {
+    host_->counters->tls_failures.fetch_add(1, std::memory_order_relaxed);
+    host_->counters->tls_failure.store(why, std::memory_order_relaxed);
   }
 
   void limit(std::chrono::milliseconds time) {
@@ -73,6 +113,7 @@ class http_connection final : public connection,
 
   void too_slow() {
     if (phase_ == phase::finished) return;
+    if (phase_ == phase::securing) count_failure("the handshake took too long");
     if (begun_ && (phase_ == phase::head || phase_ == phase::body)) {
       refuse(408, "The request was not complete in time.");
     } else {
@@ -87,12 +128,20 @@ class http_connection final : public connection,
     const std::size_t room = host_->limits.head_bytes + read_bytes;
     if (buffer_.size() >= room) return;
     reading_ = true;
-    stream_->async_read_some(
-        buffer_.prepare(std::min(read_bytes, room - buffer_.size())),
-        [self = shared_from_this()](const boost::system::error_code& failed, std::size_t bytes) {
-          self->reading_ = false;
-          self->on_read(failed, bytes);
-        });
+    const auto into = buffer_.prepare(std::min(read_bytes, room - buffer_.size()));
+    stream_->async_read_some(into, [self = shared_from_this(), into](
+                                       const boost::system::error_code& failed, std::size_t bytes) {
+      self->reading_ = false;
+      self->move_up(into.data(), bytes);
+      self->on_read(failed, bytes);
+    });
+  }
+
+  /// A request that was taken out of the buffer while the read was under way may have left it
+  /// empty, so that it begins again at its front: what was read is behind that.
+  void move_up(const void* from, std::size_t bytes) {
+    const auto place = buffer_.prepare(bytes);
+    if (bytes > 0 && place.data() != from) std::memmove(place.data(), from, bytes);
   }
 
   void on_read(const boost::system::error_code& failed, std::size_t bytes) {
@@ -160,7 +209,9 @@ class http_connection final : public connection,
     head_only_ = reader_.request().method == "HEAD";
     const auto gone = gone_;
     const std::weak_ptr<http_connection> self = shared_from_this();
-    host_->handler->handle(reader_.release(), gone,
+    auto request = reader_.release();
+    request.certificate = certificate_;
+    host_->handler->handle(std::move(request), gone,
                            [self, number = ++request_number_](const http_response& answer) {
                              if (const auto here = self.lock()) here->on_answer(number, answer);
                            });
@@ -210,7 +261,9 @@ class http_connection final : public connection,
              "behind it.");
       return;
     }
-    auto decision = host_->handler->upgrade(reader_.request());
+    auto request = reader_.request();
+    request.certificate = certificate_;
+    auto decision = host_->handler->upgrade(request);
     if (auto* refused = std::get_if<upgrade_refused>(&decision)) {
       answer_and_finish(refused->response);
       return;
@@ -255,6 +308,7 @@ class http_connection final : public connection,
   asio::steady_timer timer_;
   boost::beast::flat_buffer buffer_;
   request_reader reader_;
+  std::vector<std::string> certificate_;  // names of the peer's
 
   phase phase_ = phase::head;
   bool begun_ = false;  // the first byte of the request is here
@@ -262,7 +316,7 @@ class http_connection final : public connection,
   bool ended_ = false;  // the peer sends no more
   bool head_only_ = false;
   std::int64_t request_number_ = 0;
-  std::shared_ptr<bool> gone_;
+  std::shared_ptr<std::atomic<bool>> gone_;
 };
 
 }  // namespace

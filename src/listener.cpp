@@ -26,14 +26,6 @@ std::string refusal_text(admission::refusal why) {
   return answer_text(answer, false, true);
 }
 
-/// Says so without waiting for the peer, and closes.
-void refuse(peer_stream::socket_type socket, admission::refusal why) {
-  boost::system::error_code ignored;
-  socket.non_blocking(true, ignored);
-  socket.write_some(asio::buffer(refusal_text(why)), ignored);
-  socket.shutdown(asio::socket_base::shutdown_send, ignored);
-}
-
 std::string where(const std::string& address, std::uint16_t port) {
   const bool v6 = address.find(':') != std::string::npos;
   return (v6 ? '[' + address + ']' : address) + ':' + std::to_string(port);
@@ -53,14 +45,16 @@ std::unique_ptr<tcp::acceptor> listen_on(asio::io_context& loop, const tcp::endp
 
 }  // namespace
 
-listener::listener(std::vector<thread> threads, const net_limits& limits)
-    : limits_(limits), admission_(std::make_shared<admission>(limits)) {
+listener::listener(std::vector<thread> threads, const net_limits& limits,
+                   std::shared_ptr<const live_tls> tls)
+    : limits_(limits), tls_(std::move(tls)), admission_(std::make_shared<admission>(limits)) {
   for (thread& one : threads) {
     served made{one.loop, std::make_shared<connection_host>(),
                 std::make_shared<std::atomic<std::int64_t>>(0)};
     made.host->handler = std::move(one.handler);
     made.host->limits = limits;
     made.host->counters = counters_;
+    made.host->tls = tls_;
     threads_.push_back(std::move(made));
   }
 }
@@ -155,9 +149,19 @@ void listener::on_accept(served& to, peer_stream::socket_type socket) {
   to.loop->post([host = to.host, peer = peer.to_string(), socket = std::move(socket),
                  ticket = std::move(admitted)]() mutable {
     if (host->ending) return;
-    auto stream = std::make_shared<peer_stream>(std::move(socket), host->counters);
+    auto stream = std::make_shared<peer_stream>(std::move(socket), host->counters,
+                                                host->tls ? host->tls->current()->open() : nullptr);
     open_http(std::move(stream), std::move(peer), host, std::move(ticket));
   });
+}
+
+/// Says so without waiting for the peer, and closes. Over TLS the end itself has to say it: a
+/// handshake costs more than what is refused here.
+void listener::refuse(peer_stream::socket_type socket, admission::refusal why) {
+  boost::system::error_code ignored;
+  socket.non_blocking(true, ignored);
+  if (tls_ == nullptr) socket.write_some(asio::buffer(refusal_text(why)), ignored);
+  socket.shutdown(asio::socket_base::shutdown_send, ignored);
 }
 
 /// No descriptor, no memory: it may pass. Who waits is told, where that is possible.

@@ -19,6 +19,7 @@
 #include "src/peer_stream.hpp"
 #include "src/spare_descriptor.hpp"
 #include "src/thread_loop.hpp"
+#include "src/tls_context.hpp"
 
 namespace leasehold::server {
 
@@ -39,7 +40,9 @@ class listener {
     std::shared_ptr<http_handler> handler;
   };
 
-  listener(std::vector<thread> threads, const net_limits& limits);
+  /// `tls`: of the connections that come; null: they are plain.
+  listener(std::vector<thread> threads, const net_limits& limits,
+           std::shared_ptr<const live_tls> tls = nullptr);
   listener(const listener&) = delete;
   listener& operator=(const listener&) = delete;
   ~listener();
@@ -73,6 +76,7 @@ class listener {
   void accept();
   void on_accept(served& where, peer_stream::socket_type socket);
   void on_accept_failed(const boost::system::error_code& why);
+  void refuse(peer_stream::socket_type socket, admission::refusal why);
   boost::system::error_code refuse_by_spare();
   void accept_when_somebody_waits();
   void accept_after_pause();
@@ -81,6 +85,7 @@ class listener {
   void on_each(const std::function<void(served&)>& what);
 
   net_limits limits_;
+  std::shared_ptr<const live_tls> tls_;
   std::shared_ptr<net_counters> counters_ = std::make_shared<net_counters>();
   std::shared_ptr<admission> admission_;
   std::vector<served> threads_;

@@ -74,6 +74,8 @@ constexpr plain_metric plain_metrics[] = {
     {"leasehold_jobs_ready", "Jobs that may be offered", MetricType::Gauge, &counters::jobs_ready},
     {"leasehold_jobs_waiting", "Jobs that wait for not_before or a backoff", MetricType::Gauge,
      &counters::jobs_waiting},
+    {"leasehold_lock_waiters", "Requests in line for a lock", MetricType::Gauge,
+     &counters::lock_waiters},
     {"leasehold_leases_forgotten_total", "Settled jobs and idle locks that were forgotten",
      MetricType::Counter, &counters::leases_forgotten},
     {"leasehold_payload_bytes", "Payloads in memory", MetricType::Gauge, &counters::payload_bytes},
@@ -193,6 +195,10 @@ constexpr net_metric net_metrics[] = {
      &net_counters::connections_refused},
     {"leasehold_connections", "Open connections", MetricType::Gauge,
      &net_counters::connections_open},
+    {"leasehold_tls_handshakes_total", "TLS handshakes that worked", MetricType::Counter,
+     &net_counters::tls_handshakes},
+    {"leasehold_tls_handshake_failures_total", "TLS handshakes that failed", MetricType::Counter,
+     &net_counters::tls_failures},
     {"leasehold_http_requests_total", "Requests read", MetricType::Counter,
      &net_counters::requests},
     {"leasehold_http_requests_refused_total", "Requests refused before their route was known",
@@ -214,7 +220,8 @@ void add_net(std::vector<MetricFamily>& to, const net_counters& from) {
 
 }  // namespace
 
-std::string metrics_page(const sources& from, const log* lines, const net_counters* net) {
+std::string metrics_page(const sources& from, const log* lines, const net_counters* net,
+                         std::int64_t certificate_expires_s) {
   std::vector<MetricFamily> all{judged(from), answered(from), refused(from), leases(from)};
   all.push_back(latency(from, "leasehold_store_commit_seconds",
                         "From the hand-over of a batch to its durable answer",
@@ -232,6 +239,12 @@ std::string metrics_page(const sources& from, const log* lines, const net_counte
     add(all.back(), lines->dropped());
   }
   if (net != nullptr) add_net(all, *net);
+  if (certificate_expires_s != 0) {
+    all.push_back(make_family("leasehold_tls_certificate_expiry_seconds",
+                              "When the server's certificate ends, in seconds since 1970",
+                              MetricType::Gauge));
+    add(all.back(), certificate_expires_s);
+  }
   return prometheus::TextSerializer().Serialize(all);
 }
 

@@ -14,6 +14,7 @@ namespace leasehold::server {
 /// Adds up what the counters say now. Labels are words of the protocol, so their number is bounded.
 /// `lines`: whose dropped lines are told, or null; `net`: what the listener counted, or null.
 std::string metrics_page(const std::vector<std::shared_ptr<const actors::counters>>& from,
-                         const log* lines, const net_counters* net = nullptr);
+                         const log* lines, const net_counters* net = nullptr,
+                         std::int64_t certificate_expires_s = 0);
 
 }  // namespace leasehold::server

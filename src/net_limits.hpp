@@ -13,7 +13,8 @@ struct net_limits {
   using ms = std::chrono::milliseconds;
 
   // HTTP
-  ms head{5'000};   ///< from accept or a request's first byte until its head is complete
+  ms head{5'000};   ///< from accept or a request's first byte until its head is complete; a TLS
+                    ///< handshake has as long before that
   ms body{30'000};  ///< from a complete head until the body is complete
   ms idle{60'000};  ///< between two requests; of a socket: without a byte from the peer
   std::size_t target_bytes = std::size_t{4} * 1024;
@@ -49,6 +50,9 @@ struct net_counters {
   count requests_refused{0};  ///< before the API saw them
   count sockets_opened{0};
   count sockets_open{0};
+  count tls_handshakes{0};  ///< that worked
+  count tls_failures{0};
+  std::atomic<const char*> tls_failure{""};  ///< why the newest of them failed
   count slow_readers{0};
   count messages_read{0};
   count messages_sent{0};

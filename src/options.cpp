@@ -23,8 +23,8 @@ namespace {
 constexpr std::string_view variable_prefix = "LEASEHOLD_";
 
 /// Variables of this prefix that belong to the `leasehold` program and to the jobs it runs.
-constexpr std::array<std::string_view, 5> foreign_variables{"URL", "TOKEN", "TOKEN_FILE", "CA_FILE",
-                                                            "CONFIG"};
+constexpr std::array<std::string_view, 7> foreign_variables{
+    "URL", "TOKEN", "TOKEN_FILE", "CA_FILE", "CERT_FILE", "KEY_FILE", "CONFIG"};
 
 /// "log.level" as a variable ("LOG_LEVEL") or a flag ("log-level").
 std::string spelled(std::string_view name, char separator, bool upper) {
@@ -184,6 +184,23 @@ bool is_queue_name(std::string_view name) {
   });
 }
 
+std::optional<std::string> find_tls_fault(const options& o) {
+  if (o.tls_certificate.empty() != o.tls_private_key.empty()) {
+    return "tls.certificate and tls.private_key belong together: give both files, or none.";
+  }
+  const bool asks = o.tls_client_certificates != "none";
+  if (asks && (!o.has_tls() || o.tls_client_ca.empty())) {
+    return "tls.client_certificates = \"" + o.tls_client_certificates +
+           "\" needs tls.certificate, tls.private_key and tls.client_ca, the file with the "
+           "certificates that clients' must be signed by.";
+  }
+  if (!asks && !o.tls_client_ca.empty()) {
+    return "tls.client_ca says who signs clients' certificates, and none are asked for; set "
+           "tls.client_certificates to optional or required.";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> find_option_fault(const options& o) {
   const auto where = read_endpoint(o.listen);
   if (!where) {
@@ -191,11 +208,12 @@ std::optional<std::string> find_option_fault(const options& o) {
            "\"; it takes an IP address and a port from 0 to 65535, such as 127.0.0.1:7878 or "
            "[::1]:7878.";
   }
-  if (!is_loopback(*where) && !o.insecure) {
+  if (auto fault = find_tls_fault(o)) return fault;
+  if (!is_loopback(*where) && !o.has_tls() && !o.insecure) {
     return "listen = \"" + o.listen +
-           "\" is open to other machines, and TLS is not available yet; listen on 127.0.0.1, or "
-           "add "
-           "--insecure to accept that tokens and payloads cross the network readable.";
+           "\" is open to other machines, and there is no TLS; give tls.certificate and "
+           "tls.private_key, listen on 127.0.0.1, or add --insecure to accept that tokens and "
+           "payloads cross the network readable.";
   }
   // Requests are remembered with their lease, for at least ten minutes.
   if (o.forget_after.ms != 0 && o.forget_after.ms < 600'000) {
@@ -284,6 +302,10 @@ std::string changed_until_restart(const options& now, const options& wanted) {
         key.at(before), key.at(after));
     if (!same) names += (names.empty() ? "" : ", ") + std::string(key.name);
   }
+  // Other files are read at once; only whether there is TLS at all stays as it was begun.
+  if (now.has_tls() != wanted.has_tls()) {
+    names += (names.empty() ? "" : ", ") + std::string("tls.certificate");
+  }
   return names;
 }
 
@@ -325,7 +347,9 @@ std::string print_config(const options& chosen) {
   std::string out;
   std::string_view section;
   for (const config_key& key : config_keys()) {
-    if (key.at == nullptr || (key.name == "principals" && chosen.principals.empty())) continue;
+    if (key.at == nullptr) continue;
+    // An empty text is no value that the file could have.
+    if (key.kind == key_kind::text && print_value(key, chosen) == "\"\"") continue;
     const std::size_t dot = key.name.find('.');
     const std::string_view in = dot == std::string_view::npos ? "" : key.name.substr(0, dot);
     if (in != section) out += "\n[" + std::string(in) + "]\n";

@@ -43,6 +43,11 @@ struct options {
   std::string principals;           ///< file; empty: principals.toml in the data directory
   std::string node = "leaseholdd";  ///< this coordinator's name, told to workers
 
+  std::string tls_certificate;  ///< PEM file; empty: connections are plain
+  std::string tls_private_key;
+  std::string tls_client_ca;
+  std::string tls_client_certificates = "none";  ///< or optional, or required
+
   std::string log_level = "info";
   std::string log_format = "auto";  ///< auto: for people on a terminal, else JSON lines
 
@@ -64,6 +69,8 @@ struct options {
   std::int64_t leases_per_worker = 10'000;
   std::int64_t leases_per_tenant = 1'000'000;
   std::int64_t sessions_per_tenant = 20'000;
+  std::int64_t waiters_per_lock = 16'384;
+  protocol::duration longest_lock_wait{600'000};
   std::int64_t payload_memory_bytes = 512 << 20;
 
   std::vector<std::string> allowed_origins;  ///< of browsers; none: refused
@@ -73,6 +80,7 @@ struct options {
   std::map<std::string, queue_options> queues;
 
   [[nodiscard]] endpoint address() const;
+  [[nodiscard]] bool has_tls() const { return !tls_certificate.empty(); }
   [[nodiscard]] std::filesystem::path data_directory() const { return data; }
   [[nodiscard]] std::filesystem::path principals_file() const;
   /// The policy of a job that names none.

@@ -1,9 +1,11 @@
 // The bytes from and to one peer. What is written within a turn or a few of the loop goes out in
-// one system call: at one frame a message that is most of the cost of an answer. TLS has its place
-// here.
+// one system call: at one frame a message that is most of the cost of an answer. Plain or TLS: who
+// reads and writes is told by nothing but the handshake.
 #pragma once
 
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/buffer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -11,10 +13,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "src/net_limits.hpp"
+#include "src/tls_channel.hpp"
 
 namespace leasehold::server {
 
@@ -24,14 +29,33 @@ class peer_stream : public std::enable_shared_from_this<peer_stream> {
   using executor_type = boost::asio::io_context::executor_type;
   using socket_type = boost::asio::basic_stream_socket<boost::asio::ip::tcp, executor_type>;
 
-  peer_stream(socket_type socket, std::shared_ptr<net_counters> counters);
+  /// `tls`: of a stream over TLS; nothing is read or written then before shake_hands() has worked.
+  peer_stream(socket_type socket, std::shared_ptr<net_counters> counters,
+              std::unique_ptr<tls_channel> tls = nullptr);
 
   [[nodiscard]] executor_type get_executor() noexcept { return socket_.get_executor(); }
+
+  /// Null: the stream is plain.
+  [[nodiscard]] const tls_channel* tls() const noexcept { return tls_.get(); }
+  /// Calls `then` once, with whether the handshake has worked; not when the stream is closed first.
+  void shake_hands(std::function<void(bool worked)> then);
+  /// For a last word to a peer that does not speak TLS.
+  void go_on_plain() noexcept { tls_.reset(); }
 
   /// As Asio's own; at most one reader at a time.
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& into, Token&& token) {
-    return socket_.async_read_some(into, std::forward<Token>(token));
+    if (tls_ == nullptr) return socket_.async_read_some(into, std::forward<Token>(token));
+    return boost::asio::async_initiate<Token, read_signature>(
+        [this](auto&& then, boost::asio::mutable_buffer room) {
+          // Where it is kept has to be copied, which not every completion can be.
+          using completion = std::decay_t<decltype(then)>;
+          auto kept = std::make_shared<completion>(std::forward<decltype(then)>(then));
+          read_sealed(room, [kept](const boost::system::error_code& failed, std::size_t bytes) {
+            (*kept)(failed, bytes);
+          });
+        },
+        token, first_room(into));
   }
 
   /// Queues bytes. They are sent together with what else is written in this turn of the loop, and
@@ -58,6 +82,29 @@ class peer_stream : public std::enable_shared_from_this<peer_stream> {
   void close();
 
  private:
+  using read_signature = void(boost::system::error_code, std::size_t);
+  using read_done = std::function<void(const boost::system::error_code&, std::size_t)>;
+  struct read_outcome {
+    boost::system::error_code failed;
+    std::size_t bytes = 0;
+  };
+
+  template <class Buffers>
+  static boost::asio::mutable_buffer first_room(const Buffers& into) {
+    auto at = boost::asio::buffer_sequence_begin(into);
+    const auto end = boost::asio::buffer_sequence_end(into);
+    while (at != end && boost::asio::mutable_buffer(*at).size() == 0) ++at;
+    return at == end ? boost::asio::mutable_buffer() : boost::asio::mutable_buffer(*at);
+  }
+  /// Calls `then` when the socket can do what TLS wants; with false when it never will.
+  void when_ready(tls_channel::step wanted, std::function<void(bool ready)> then);
+  void read_sealed(boost::asio::mutable_buffer into, read_done done);
+  /// Nothing: `wanted` must come first.
+  std::optional<read_outcome> try_read(boost::asio::mutable_buffer into, tls_channel::step& wanted);
+  void send_sealed();
+  void end_sending();
+  void count_sent(std::size_t bytes);
+
   void schedule_turn();
   void take_turn();
   void send_waiting();
@@ -67,6 +114,7 @@ class peer_stream : public std::enable_shared_from_this<peer_stream> {
   void end_finish();
 
   socket_type socket_;
+  std::unique_ptr<tls_channel> tls_;
   std::shared_ptr<net_counters> counters_;
   std::string waiting_;
   std::string sending_;

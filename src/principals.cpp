@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "src/certificate_names.hpp"
 #include "src/config_text.hpp"
 #include "src/config_units.hpp"
 #include "src/file_access.hpp"
@@ -25,8 +26,10 @@ constexpr std::array<std::pair<role, std::string_view>, 4> roles{{{role::worker,
                                                                   {role::operator_, "operator"},
                                                                   {role::auditor, "auditor"}}};
 
-constexpr std::array<std::string_view, 8> entry_keys{
-    "name", "tenant", "roles", "tokens", "queues", "programs", "max_leases", "requests_per_second"};
+constexpr std::array<std::string_view, 9> entry_keys{
+    "name",     "tenant",      "roles",
+    "tokens",   "certificate", "queues",
+    "programs", "max_leases",  "requests_per_second"};
 
 class reader {
  public:
@@ -73,6 +76,7 @@ class reader {
     p.who.tenant = protocol::tenant_id(read_name(entry, "tenant"));
     read_roles(entry, p.who);
     read_tokens(entry, p);
+    read_certificate(entry, p);
     p.who.queues = read_names(entry, "queues");
     p.who.programs = read_names(entry, "programs");
     p.who.max_leases = read_number(entry, "max_leases", 1, 10'000'000, p.who.max_leases);
@@ -145,6 +149,21 @@ class reader {
     }
   }
 
+  void read_certificate(const toml::table& entry, principal_entry& p) {
+    const toml::node* node = entry.get("certificate");
+    if (node == nullptr) return;
+    const auto* text = node->as_string();
+    if (text == nullptr || !is_certificate_name(text->get())) {
+      refuse(*node,
+             "certificate must be the name in a client certificate: 1 to 255 bytes without control "
+             "characters");
+    } else if (!known_certificates_.insert(text->get()).second) {
+      refuse(*node, "the same certificate name stands twice");
+    } else {
+      p.certificate = text->get();
+    }
+  }
+
   std::int64_t read_number(const toml::table& entry, std::string_view key, std::int64_t lowest,
                            std::int64_t highest, std::int64_t otherwise) {
     const toml::node* node = entry.get(key);
@@ -159,6 +178,7 @@ class reader {
 
   const std::string& name_;
   std::set<token_hash> known_tokens_;
+  std::set<std::string> known_certificates_;
 };
 
 }  // namespace
@@ -199,13 +219,30 @@ const principal_entry* principal_set::find(std::string_view name) const {
   return found == entries.end() ? nullptr : &*found;
 }
 
-bool principal_set::still_holds(const actors::principal& who, const token_hash& token) const {
+const principal_entry* principal_set::find_by_certificate(
+    const std::vector<std::string>& names) const {
+  const principal_entry* found = nullptr;
+  for (const principal_entry& entry : entries) {
+    if (entry.certificate.empty() || std::ranges::find(names, entry.certificate) == names.end()) {
+      continue;
+    }
+    if (found != nullptr) return nullptr;
+    found = &entry;
+  }
+  return found;
+}
+
+bool principal_set::still_holds(const actors::principal& who, const credential_proof& by) const {
   const principal_entry* entry = find(who.name);
-  return entry != nullptr && entry->who.tenant == who.tenant && entry->who.roles == who.roles &&
-         entry->who.queues == who.queues &&
-         std::ranges::any_of(entry->tokens, [&](const token_hash& known) {
-           return equal_in_constant_time(known, token);
-         });
+  if (entry == nullptr || entry->who.tenant != who.tenant || entry->who.roles != who.roles ||
+      entry->who.queues != who.queues || entry->who.programs != who.programs) {
+    return false;
+  }
+  if (!by.certificate.empty() && entry->certificate != by.certificate) return false;
+  if (!by.token) return !by.certificate.empty();
+  return std::ranges::any_of(entry->tokens, [&](const token_hash& known) {
+    return equal_in_constant_time(known, *by.token);
+  });
 }
 
 std::variant<principal_set, principals_fault> parse_principals(std::string_view content,

@@ -22,6 +22,13 @@ namespace leasehold::server {
 struct principal_entry {
   actors::principal who;
   std::vector<token_hash> tokens;  ///< several, so that one can replace another without a gap
+  std::string certificate;         ///< name in its client certificate; empty: it has none
+};
+
+/// By what somebody has shown who it is: a token, a client certificate, or both for one principal.
+struct credential_proof {
+  std::optional<token_hash> token;
+  std::string certificate;  ///< the name that the principal is known by; empty: not by one
 };
 
 struct principal_set {
@@ -30,10 +37,13 @@ struct principal_set {
   /// Whose token this is. Compares with every token there is, in constant time each, so that the
   /// time says nothing about which of them is near.
   [[nodiscard]] const principal_entry* find_by_token(std::string_view token) const;
+  /// Whose certificate has these names; nobody's where they name two.
+  [[nodiscard]] const principal_entry* find_by_certificate(
+      const std::vector<std::string>& names) const;
   [[nodiscard]] const principal_entry* find(std::string_view name) const;
   /// Whether an authentication of before still holds: the same principal with the same rights and
-  /// this token.
-  [[nodiscard]] bool still_holds(const actors::principal& who, const token_hash& token) const;
+  /// all of this proof.
+  [[nodiscard]] bool still_holds(const actors::principal& who, const credential_proof& by) const;
 };
 
 /// What is wrong with a principals file, in one sentence with the file and the line.

@@ -12,10 +12,11 @@ constexpr access operators{.operator_ = true};
 constexpr access readers{.worker = true, .client = true, .operator_ = true};
 constexpr access evidence_of_a_job{.client = true, .operator_ = true, .auditor = true};
 constexpr access auditors{.operator_ = true, .auditor = true};
+constexpr access holders{.worker = true, .client = true};
 constexpr access workers{.worker = true};
 constexpr access everybody{.open = true};
 
-constexpr std::array<route, 19> table{{
+constexpr std::array<route, 29> table{{
     {"POST", "/v1/jobs", client, serve_submit},
     {"GET", "/v1/jobs", client_or_operator, serve_jobs},
     {"POST", "/v1/jobs/{id}:cancel", client_or_operator, serve_cancel},
@@ -26,6 +27,16 @@ constexpr std::array<route, 19> table{{
     {"GET", "/v1/jobs/{id}:why", client_or_operator, serve_why},
     {"GET", "/v1/jobs/{id}/evidence", evidence_of_a_job, serve_job_evidence},
     {"GET", "/v1/jobs/{id}", readers, serve_job},
+    {"POST", "/v1/keys:normalize", readers, serve_key},
+    {"POST", "/v1/locks:acquire", holders, serve_acquire},
+    {"POST", "/v1/locks:renew", holders, serve_renew_lock},
+    {"POST", "/v1/locks:release", holders, serve_release_lock},
+    {"POST", "/v1/locks:revoke", operators, serve_revoke_lock},
+    {"GET", "/v1/locks", readers, serve_locks},
+    {"GET", "/v1/locks/{id}/evidence", evidence_of_a_job, serve_lock_evidence},
+    {"GET", "/v1/locks/{id}", readers, serve_lock},
+    {"GET", "/v1/fences/{id}", readers, serve_fence},
+    {"GET", "/v1/openapi.json", everybody, serve_openapi},
     {"GET", "/v1/workers", client_or_operator, serve_workers},
     {"GET", "/v1/queues", client_or_operator, serve_queues},
     {"GET", "/v1/evidence", auditors, serve_evidence},
@@ -81,14 +92,14 @@ void call::answer(int status, const boost::json::value& body) const {
 }
 
 static void with_job_if(const call_ptr& c, bool any_queue,
-                        std::function<void(const actors::job_view&)> then) {
+                        std::function<void(const actors::lease_view&)> then) {
   if (!is_id(c->id)) {
     c->refuse(protocol::reason::unknown_lease);
     return;
   }
-  c->api->gateway->find_job(c->key(), [c, any_queue, then = std::move(then)](
-                                          const std::optional<actors::job_view>& found) {
-    if (!found) {
+  c->api->gateway->find_lease(c->key(), [c, any_queue, then = std::move(then)](
+                                            const std::optional<actors::lease_view>& found) {
+    if (!found || found->spec == nullptr) {
       c->refuse(protocol::reason::unknown_lease);
     } else if (!any_queue && !c->who.may_use_queue(found->spec->queue)) {
       c->refuse(protocol::reason::forbidden, "This queue is not granted to the credential.");
@@ -98,11 +109,11 @@ static void with_job_if(const call_ptr& c, bool any_queue,
   });
 }
 
-void with_job(const call_ptr& c, std::function<void(const actors::job_view&)> then) {
+void with_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then) {
   with_job_if(c, false, std::move(then));
 }
 
-void with_audited_job(const call_ptr& c, std::function<void(const actors::job_view&)> then) {
+void with_audited_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then) {
   with_job_if(c, c->who.has(actors::role::auditor), std::move(then));
 }
 

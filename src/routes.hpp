@@ -1,6 +1,7 @@
 // The routing table of the HTTP API, and what each route is served with.
 #pragma once
 
+#include <atomic>
 #include <boost/json.hpp>
 #include <cstdint>
 #include <functional>
@@ -82,10 +83,10 @@ struct api_context {
 struct call {
   std::shared_ptr<api_context> api;
   http_request request;
-  std::shared_ptr<const bool> gone;
+  std::shared_ptr<const std::atomic<bool>> gone;
   std::function<void(http_response)> reply;
   actors::principal who;  ///< of open routes: without a name
-  token_hash token{};     ///< that it was authenticated by
+  credential_proof by;    ///< that it was authenticated by
   std::int64_t principals_version = 0;
   std::string id;  ///< the path's {id}
   query_reader query;
@@ -94,7 +95,7 @@ struct call {
 
   /// For what outlives the call.
   [[nodiscard]] credential make_credential() const {
-    return {api->shared.principals, who, token, principals_version};
+    return {api->shared.principals, who, by, principals_version};
   }
   [[nodiscard]] protocol::lease_key key() const { return {who.tenant, protocol::lease_id(id)}; }
   void refuse(protocol::reason why, std::string detail = {}) const;
@@ -138,6 +139,16 @@ void serve_redrive(const call_ptr& c);
 void serve_revoke(const call_ptr& c);
 void serve_resolve(const call_ptr& c);
 void serve_reconcile(const call_ptr& c);
+void serve_key(const call_ptr& c);
+void serve_acquire(const call_ptr& c);
+void serve_renew_lock(const call_ptr& c);
+void serve_release_lock(const call_ptr& c);
+void serve_revoke_lock(const call_ptr& c);
+void serve_lock(const call_ptr& c);
+void serve_locks(const call_ptr& c);
+void serve_fence(const call_ptr& c);
+void serve_lock_evidence(const call_ptr& c);
+void serve_openapi(const call_ptr& c);
 void serve_why(const call_ptr& c);
 void serve_workers(const call_ptr& c);
 void serve_queues(const call_ptr& c);
@@ -152,9 +163,13 @@ upgrade_answer upgrade_events(const call_ptr& c);
 
 /// Finds the job of the path for a caller that may use its queue, else refuses; `then` runs with
 /// it.
-void with_job(const call_ptr& c, std::function<void(const actors::job_view&)> then);
+void with_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then);
 /// The same for evidence: an auditor may see that of every queue of its tenant.
-void with_audited_job(const call_ptr& c, std::function<void(const actors::job_view&)> then);
+void with_audited_job(const call_ptr& c, std::function<void(const actors::lease_view&)> then);
+/// The same for the evidence of a lock.
+void with_audited_lock(
+    const call_ptr& c,
+    std::function<void(const protocol::lease_key&, const actors::lease_view&)> then);
 /// Runs a read of the store beside the loop, then `then` on it; refuses when too many wait.
 template <class Result>
 void with_read(const call_ptr& c, std::function<Result()> read, std::function<void(Result)> then) {

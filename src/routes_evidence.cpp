@@ -84,28 +84,37 @@ actors::store_result<evidence_page> read_page(evidence_reader& reader,
   return out;
 }
 
+void answer_history(const call_ptr& c, const protocol::lease_key& key, row_number newest) {
+  const bool csv = wants_csv(c->request);
+  with_read<text_or_error>(
+      c,
+      [reader = c->api->shared.evidence, key, newest, csv] {
+        return write_history(*reader, key, newest, csv);
+      },
+      [c, csv](text_or_error read) {
+        if (auto* fault = std::get_if<store_error>(&read)) return refuse(c, *fault);
+        auto& text = std::get<std::optional<std::string>>(read);
+        if (!text) {
+          return c->refuse(reason::too_large,
+                           "The history has more than 20000 rows; read them from "
+                           "GET /v1/evidence.");
+        }
+        answer_file(c, std::move(*text), csv ? "text/csv; charset=utf-8" : json_lines,
+                    csv ? "evidence.csv" : "evidence.jsonl");
+      });
+}
+
 }  // namespace
 
 void serve_job_evidence(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
-  with_audited_job(c, [c](const actors::job_view& job) {
-    const bool csv = wants_csv(c->request);
-    with_read<text_or_error>(
-        c,
-        [reader = c->api->shared.evidence, key = c->key(), row = job.row, csv] {
-          return write_history(*reader, key, row, csv);
-        },
-        [c, csv](text_or_error read) {
-          if (auto* fault = std::get_if<store_error>(&read)) return refuse(c, *fault);
-          auto& text = std::get<std::optional<std::string>>(read);
-          if (!text) {
-            return c->refuse(reason::too_large,
-                             "The job has more than 20000 rows; read them from "
-                             "GET /v1/evidence.");
-          }
-          answer_file(c, std::move(*text), csv ? "text/csv; charset=utf-8" : json_lines,
-                      csv ? "evidence.csv" : "evidence.jsonl");
-        });
+  with_audited_job(c, [c](const actors::lease_view& job) { answer_history(c, c->key(), job.row); });
+}
+
+void serve_lock_evidence(const call_ptr& c) {
+  if (auto fault = c->query.fault()) return c->refuse(*fault);
+  with_audited_lock(c, [c](const protocol::lease_key& key, const actors::lease_view& lock) {
+    answer_history(c, key, lock.row);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "src/page_token.hpp"
 #include "src/routes.hpp"
 #include "src/routes_answer.hpp"
+#include "src/waiting_call.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -116,8 +117,8 @@ bool shows_payload(const actors::principal& who) {
   return who.has(actors::role::client) || who.has(actors::role::worker);
 }
 
-void answer_job(const call_ptr& c, const std::optional<actors::job_view>& found) {
-  if (!found) {
+void answer_job(const call_ptr& c, const std::optional<actors::lease_view>& found) {
+  if (!found || found->spec == nullptr) {
     c->refuse(reason::unknown_lease);
   } else if (!c->who.may_use_queue(found->spec->queue)) {
     c->refuse(reason::forbidden, "This queue is not granted to the credential.");
@@ -172,12 +173,16 @@ void serve_job(const call_ptr& c) {
   if (wait_ms && !what) c->query.refuse("wait_ms needs wait_for=settled.");
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   if (!is_id(c->id)) return c->refuse(reason::unknown_lease);
-  const auto reply = [c](const std::optional<actors::job_view>& found) { answer_job(c, found); };
-  if (!what) return c->api->gateway->find_job(c->key(), reply);
+  const auto reply = [c](const std::optional<actors::lease_view>& found) { answer_job(c, found); };
+  if (!what) return c->api->gateway->find_lease(c->key(), reply);
   const protocol::duration wait{wait_ms.value_or(longest_wait_ms)};
   // The queue's grant is asked for first: waiting must not tell when somebody else's job ends.
-  with_job(c, [c, wait, reply](const actors::job_view&) {
-    c->api->gateway->await_settled(c->key(), c->api->gateway->now() + wait, reply);
+  with_job(c, [c, wait](const actors::lease_view&) {
+    c->api->gateway->await_settled(
+        c->key(), c->api->gateway->now() + wait,
+        [c, call = waiting_call::begin(c)](const std::optional<actors::lease_view>& found) {
+          if (call->end()) answer_job(c, found);
+        });
   });
 }
 
@@ -194,7 +199,7 @@ void serve_jobs(const call_ptr& c) {
       std::move(filter), std::move(after), static_cast<std::size_t>(size.value_or(100)),
       [c](const actors::job_page& page) {
         json::array jobs;
-        for (const actors::job_view& job : page.jobs) {
+        for (const actors::lease_view& job : page.jobs) {
           if (!c->who.may_use_queue(job.spec->queue)) continue;
           jobs.push_back(to_json(job, false));
         }

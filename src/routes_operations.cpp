@@ -28,7 +28,7 @@ void operate(const call_ptr& c, event_kind kind, read_fields read) {
   what.trace_id = read_trace_id(*c, fields);
   read(fields, what);
   if (auto fault = fields.fault()) return c->refuse(*fault);
-  with_job(c, [c, what](const actors::job_view&) {
+  with_job(c, [c, what](const actors::lease_view&) {
     c->api->gateway->operate(c->key(), what,
                              [c](const actors::answer& given) { answer_decision(c, given); });
   });
@@ -39,7 +39,7 @@ void read_reason(field_reader& fields, protocol::event& what) {
   what.detail = fields.text("reason", largest_detail).value_or("");
 }
 
-void redrive(const call_ptr& c, const actors::job_view& old, actors::submit_request what) {
+void redrive(const call_ptr& c, const actors::lease_view& old, actors::submit_request what) {
   if (!protocol::is_settled(old.state->state)) {
     problem p;
     p.reason = reason::not_settled;
@@ -91,18 +91,18 @@ void answer_decision(const call_ptr& c, const actors::answer& given) {
     problem p;
     p.reason = given.reason;
     p.retry_after = given.retry_after;
-    if (given.job) p.lease = brief_of(*given.job);
+    if (given.lease) p.lease = brief_of(*given.lease);
     return c->refuse(std::move(p));
   }
   json::object body{{"decision", protocol::word(given.decision)},
                     {"reason", protocol::word(given.reason)},
                     {"request_id", c->request_id}};
-  body["job"] = given.job ? json::value(to_json(*given.job, false)) : json::value();
+  body["job"] = given.lease ? json::value(to_json(*given.lease, false)) : json::value();
   http_response out;
   out.status = given.created ? 201 : protocol::http_status_of(given.decision, given.reason);
   out.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-  if (given.created && given.job) {
-    out.headers.emplace_back("Location", "/v1/jobs/" + given.job->state->job.value);
+  if (given.created && given.lease) {
+    out.headers.emplace_back("Location", "/v1/jobs/" + given.lease->state->job.value);
   }
   out.body = json::serialize(body) + "\n";
   c->reply(std::move(out));
@@ -150,7 +150,7 @@ void serve_redrive(const call_ptr& c) {
     what.job = protocol::job_id(std::move(*id));
   }
   if (auto fault = fields.fault()) return c->refuse(*fault);
-  with_job(c, [c, what](const actors::job_view& old) { redrive(c, old, what); });
+  with_job(c, [c, what](const actors::lease_view& old) { redrive(c, old, what); });
 }
 
 }  // namespace leasehold::server

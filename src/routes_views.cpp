@@ -29,7 +29,7 @@ void answer_list(const call_ptr& c, std::string_view name, const std::vector<Vie
 
 void serve_why(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
-  with_job(c, [c](const actors::job_view&) {
+  with_job(c, [c](const actors::lease_view&) {
     c->api->gateway->why(c->key(), [c](std::optional<actors::why_view> found) {
       if (!found) return c->refuse(reason::unknown_lease);
       c->answer(200, json::object{{"word", found->word},

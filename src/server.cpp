@@ -1,6 +1,9 @@
 #include "src/server.hpp"
 
+#include <fmt/chrono.h>
+
 #include <cstdlib>
+#include <ctime>
 
 #include "src/server_parts.hpp"
 
@@ -46,6 +49,41 @@ void server::parts::report_refusals() {
   refusals_told_at = now;
 }
 
+void server::parts::report_failed_handshakes() {
+  const net_counters& seen = ears->counters();
+  const std::int64_t failed = seen.tls_failures.load();
+  const auto now = std::chrono::steady_clock::now();
+  if (failed == failures_told || now < failures_told_at + refusals_interval) return;
+  lines->write(log_level::warn, "TLS handshakes failed",
+               {{"count", failed - failures_told}, {"newest", seen.tls_failure.load()}});
+  failures_told = failed;
+  failures_told_at = now;
+}
+
+void server::parts::tell_certificate(const options& of) const {
+  const auto now = tls->current();
+  const std::int64_t expires_s = now->expires_s();
+  const bool has_ended = now->has_expired();
+  lines->write(
+      has_ended ? log_level::warn : log_level::info,
+      has_ended ? "the TLS certificate has expired" : "TLS certificate in use",
+      {{"file", of.tls_certificate},
+       {"expires", fmt::format("{:%FT%TZ}", fmt::gmtime(static_cast<std::time_t>(expires_s)))}});
+}
+
+/// Apart from the rest of a reload: a bad file must not keep a revoked principal connected.
+void server::parts::reload_tls(const options& next) {
+  if (tls == nullptr || !next.has_tls()) return;
+  auto read = tls_context::read(tls_files_of(next));
+  if (const auto* fault = std::get_if<tls_fault>(&read)) {
+    lines->write(log_level::error, "TLS files not reloaded; the old ones stay",
+                 {{"why", fault->sentence}});
+    return;
+  }
+  tls->replace(std::get<std::shared_ptr<const tls_context>>(std::move(read)));
+  tell_certificate(next);
+}
+
 void server::parts::end_at_once(int exit_code) const {
   lines->close();
   std::_Exit(exit_code);
@@ -65,6 +103,7 @@ void server::reload() {
     return;
   }
   options next = std::move(std::get<invocation>(loaded).chosen);
+  p.reload_tls(next);
   auto read = read_principals(p.how.chosen.principals_file());
   if (auto* bad = std::get_if<principals_fault>(&read)) {
     p.lines->write(log_level::error, "principals not reloaded; the old ones stay",
@@ -92,7 +131,10 @@ void server::reload() {
   }
 }
 
-void server::look_after() { parts_->report_refusals(); }
+void server::look_after() {
+  parts_->report_refusals();
+  parts_->report_failed_handshakes();
+}
 
 void server::drain() {
   parts& p = *parts_;

@@ -15,18 +15,21 @@
 #include "src/store/sqlite_store.hpp"
 #include "src/system_clock.hpp"
 #include "src/thread_loop.hpp"
+#include "src/tls_context.hpp"
 
 namespace leasehold::server {
 
 actors::actor_options actor_options_of(const options& chosen);
 /// No principal holds more than the operator lets any.
 principal_set capped(principal_set all, const options& chosen);
+tls_files tls_files_of(const options& chosen);
 
 struct server::parts {
   invocation how;
   std::shared_ptr<log> lines;
   std::shared_ptr<live_options> chosen;
   std::shared_ptr<principal_registry> principals;
+  std::shared_ptr<live_tls> tls;  // null: connections are plain
   std::shared_ptr<actors::store> store;
   std::shared_ptr<system_clock> clock;
   std::shared_ptr<actors::counters> counters = std::make_shared<actors::counters>();
@@ -42,8 +45,13 @@ struct server::parts {
   bool stopped = false;
   std::int64_t refusals_told = 0;  // of connections
   std::chrono::steady_clock::time_point refusals_told_at;
+  std::int64_t failures_told = 0;  // of TLS handshakes
+  std::chrono::steady_clock::time_point failures_told_at;
 
   std::optional<start_failed> read_access();
+  std::optional<start_failed> read_tls();
+  void reload_tls(const options& next);
+  void tell_certificate(const options& of) const;
   std::optional<start_failed> open_store();
   void start_loops();
   std::optional<start_failed> start_coordinator();
@@ -53,6 +61,7 @@ struct server::parts {
   void end_revoked_sockets();
   [[nodiscard]] protocol::reason why_unready() const;
   void report_refusals();
+  void report_failed_handshakes();
   [[noreturn]] void end_at_once(int exit_code) const;
 };
 

@@ -8,6 +8,7 @@
 
 #include "src/admission.hpp"
 #include "src/http_api_evidence.hpp"
+#include "src/keys/normalise.hpp"
 #include "src/loop_link.hpp"
 #include "src/metrics.hpp"
 #include "src/net_limits.hpp"
@@ -48,6 +49,19 @@ void run_on(thread_loop& loop, const std::function<void()>& what) {
   ran.get_future().get();
 }
 
+std::variant<actors::named_lock, actors::unnamed_lock> name_lock(const protocol::tenant_id& tenant,
+                                                                 const protocol::lock_name& typed) {
+  auto normalised = keys::normalise(typed);
+  if (auto* refused = std::get_if<keys::refusal>(&normalised)) {
+    return actors::unnamed_lock{std::move(refused->sentence)};
+  }
+  actors::named_lock lock;
+  lock.name = std::move(std::get<protocol::lock_name>(normalised));
+  lock.canonical = protocol::canonical_key(tenant, lock.name);
+  lock.lease = keys::lock_lease_id(lock.canonical);
+  return lock;
+}
+
 }  // namespace
 
 actors::actor_options actor_options_of(const options& chosen) {
@@ -59,6 +73,9 @@ actors::actor_options actor_options_of(const options& chosen) {
   out.leases_per_tenant = chosen.leases_per_tenant;
   out.retention = chosen.retention;
   out.forget_after = chosen.forget_after;
+  out.waiters_per_lock = static_cast<std::size_t>(chosen.waiters_per_lock);
+  out.longest_wait = chosen.longest_lock_wait;
+  out.lock_policy = chosen.policy;
   out.payload_bytes = chosen.payload_memory_bytes;
   for (const auto& [name, queue] : chosen.queues) {
     if (queue.max_live > 0) out.queue_limits[name] = queue.max_live;
@@ -101,6 +118,24 @@ std::optional<start_failed> server::parts::read_access() {
   }
   principals =
       std::make_shared<principal_registry>(capped(std::move(std::get<principal_set>(read)), o));
+  return std::nullopt;
+}
+
+tls_files tls_files_of(const options& chosen) {
+  auto clients = client_certificates::none;
+  if (chosen.tls_client_certificates == "optional") clients = client_certificates::optional;
+  if (chosen.tls_client_certificates == "required") clients = client_certificates::required;
+  return {chosen.tls_certificate, chosen.tls_private_key, chosen.tls_client_ca, clients};
+}
+
+std::optional<start_failed> server::parts::read_tls() {
+  if (!how.chosen.has_tls()) return std::nullopt;
+  auto read = tls_context::read(tls_files_of(how.chosen));
+  if (auto* fault = std::get_if<tls_fault>(&read)) {
+    return start_failed{fault->sentence, exit_bad_options};
+  }
+  tls = std::make_shared<live_tls>(std::get<std::shared_ptr<const tls_context>>(std::move(read)));
+  tell_certificate(how.chosen);
   return std::nullopt;
 }
 
@@ -153,6 +188,7 @@ std::optional<start_failed> server::parts::start_coordinator() {
   }
   o.link = std::make_shared<loop_link>(std::move(all));
   o.counters = counters;
+  o.name_lock = name_lock;
   o.make_id = [] { return "j-" + random_hex(32); };
   o.on_store_trouble = [this](std::string_view why) {
     if (why.empty()) {
@@ -201,7 +237,10 @@ std::optional<start_failed> server::parts::listen() {
   shared.evidence = std::make_shared<evidence_reader>(store);
   shared.lines = lines;
   shared.counters = counters;
-  shared.metrics = [this] { return metrics_page({counters}, lines.get(), &ears->counters()); };
+  shared.metrics = [this] {
+    return metrics_page({counters}, lines.get(), &ears->counters(),
+                        tls == nullptr ? 0 : tls->current()->expires_s());
+  };
   shared.unready = [this] { return why_unready(); };
   shared.full = [this] { return ears->full(); };
 
@@ -209,7 +248,7 @@ std::optional<start_failed> server::parts::listen() {
   for (std::size_t i = 0; i < loops.size(); ++i) {
     threads.push_back({loops[i].get(), make_api(i, shared)});
   }
-  ears = std::make_unique<listener>(std::move(threads), net_limits{});
+  ears = std::make_unique<listener>(std::move(threads), net_limits{}, tls);
   const endpoint where = how.chosen.address();
   auto opened = ears->open(where.host, where.port);
   if (auto* failed = std::get_if<listen_failed>(&opened)) return start_failed{failed->sentence};
@@ -217,6 +256,7 @@ std::optional<start_failed> server::parts::listen() {
   lines->write(log_level::info, "listening",
                {{"address", where.host},
                 {"port", std::int64_t{port}},
+                {"tls", tls != nullptr},
                 {"data", how.chosen.data},
                 {"threads", how.chosen.threads},
                 {"clock", word(clock->basis())}});
@@ -246,6 +286,7 @@ std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how
   auto made = std::unique_ptr<server>(new server(std::move(p)));
   parts& all = *made->parts_;
   if (auto failed = all.read_access()) return *failed;
+  if (auto failed = all.read_tls()) return *failed;
   if (auto failed = all.open_store()) return *failed;
   all.reads = std::make_shared<storage::read_pool>();
   all.start_loops();

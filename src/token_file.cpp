@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "src/certificate_names.hpp"
 #include "src/config_text.hpp"
 #include "src/file_access.hpp"
 #include "src/store/schema.hpp"
@@ -85,6 +86,11 @@ std::optional<token_fault> find_name_fault(const token_request& asked) {
   };
   if (!is_principal_name(asked.name)) return fault("principal", asked.name);
   if (!is_principal_name(asked.tenant)) return fault("tenant", asked.tenant);
+  if (!asked.certificate.empty() && !is_certificate_name(asked.certificate)) {
+    return token_fault{"The certificate name \"" + config_text::printable(asked.certificate) +
+                           "\" cannot be one: it has 1 to 255 bytes without control characters.",
+                       true};
+  }
   for (const std::string& queue : asked.queues) {
     if (queue != "*" && !is_principal_name(queue)) return fault("queue", queue);
   }
@@ -170,6 +176,9 @@ std::string print_principals(const principal_set& all) {
            "\nmax_leases = " + std::to_string(e.who.max_leases) +
            "\nrequests_per_second = " + std::to_string(e.who.requests_per_second) +
            "\ntokens = " + config_text::toml_list(tokens) + "\n";
+    if (!e.certificate.empty()) {
+      out += "certificate = " + config_text::toml_string(e.certificate) + "\n";
+    }
   }
   return out;
 }
@@ -197,10 +206,6 @@ std::variant<added_token, token_fault> add_token(const std::filesystem::path& fi
   auto read = read_or_empty(file);
   if (auto* fault = std::get_if<token_fault>(&read)) return *fault;
   auto& all = std::get<principal_set>(read);
-  const auto token = make_token();
-  if (!token) return token_fault{"The machine gives no random bytes; no token was made."};
-  const token_hash hash = hash_token(*token);
-
   auto entry = std::ranges::find_if(
       all.entries, [&](const principal_entry& e) { return e.who.name == request.name; });
   if (entry == all.entries.end()) {
@@ -208,6 +213,14 @@ std::variant<added_token, token_fault> add_token(const std::filesystem::path& fi
   } else if (auto fault = find_difference(*entry, request)) {
     return *fault;
   }
+  if (!request.certificate.empty()) {
+    entry->certificate = request.certificate;
+    if (auto fault = write_principals(file, all)) return *fault;
+    return added_token{};
+  }
+  const auto token = make_token();
+  if (!token) return token_fault{"The machine gives no random bytes; no token was made."};
+  const token_hash hash = hash_token(*token);
   entry->tokens.push_back(hash);
   if (auto fault = write_principals(file, all)) return *fault;
   return added_token{*token, token_name(hash)};
@@ -218,7 +231,7 @@ std::variant<std::vector<token_line>, token_fault> list_tokens(const std::filesy
   if (auto* fault = std::get_if<principals_fault>(&read)) return token_fault{fault->sentence};
   std::vector<token_line> out;
   for (const principal_entry& e : std::get<principal_set>(read).entries) {
-    const token_line line{e.who.name, e.who.tenant.value, e.who.roles, ""};
+    const token_line line{e.who.name, e.who.tenant.value, e.who.roles, "", e.certificate};
     if (e.tokens.empty()) out.push_back(line);
     for (const token_hash& hash : e.tokens) {
       out.push_back(line);
@@ -247,7 +260,8 @@ std::variant<std::int64_t, token_fault> revoke_token(const std::filesystem::path
     return token_fault{"The principal " + principal + " has no token " +
                        config_text::printable(token) + "; leasehold token list shows all."};
   }
-  if (entry->tokens.empty()) all.entries.erase(entry);
+  const bool known_otherwise = !token.empty() && !entry->certificate.empty();
+  if (entry->tokens.empty() && !known_otherwise) all.entries.erase(entry);
   if (auto fault = write_principals(file, all)) return *fault;
   return static_cast<std::int64_t>(gone);
 }

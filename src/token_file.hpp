@@ -33,10 +33,11 @@ struct token_request {
   std::vector<std::string> programs{"*"};
   std::int64_t max_leases = 10'000;
   std::int64_t requests_per_second = 0;
+  std::string certificate;  ///< not empty: this name in its client certificate instead of a token
 };
 
 struct added_token {
-  std::string token;  ///< shown once; only its hash is kept
+  std::string token;  ///< shown once, only its hash is kept; empty: none was asked for
   std::string name;   ///< of the token: how list and revoke call it
 };
 
@@ -49,12 +50,14 @@ struct token_line {
   std::string principal;
   std::string tenant;
   std::vector<actors::role> roles;
-  std::string token;  ///< its name; empty: the principal has no token
+  std::string token;        ///< its name; empty: the principal has no token
+  std::string certificate;  ///< the name in its client certificate; empty: it has none
 };
 std::variant<std::vector<token_line>, token_fault> list_tokens(const std::filesystem::path& file);
 
-/// Takes away one token by its name, or with an empty one all of the principal, and the principal
-/// with its last token. Yields how many tokens there were.
+/// Takes away one token by its name, or with an empty one all of the principal and the principal
+/// itself, which also goes with its last token unless a client certificate names it. Yields how
+/// many tokens there were.
 std::variant<std::int64_t, token_fault> revoke_token(const std::filesystem::path& file,
                                                      const std::string& principal,
                                                      const std::string& token);

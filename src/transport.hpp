@@ -2,6 +2,7 @@
 // one file that knows Beast.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -45,7 +46,8 @@ struct http_request {
   std::string target;                                        ///< path and query as sent
   std::vector<std::pair<std::string, std::string>> headers;  ///< names in lower case
   std::string body;
-  std::string peer;  ///< address, for counters only
+  std::string peer;                      ///< address, for counters only
+  std::vector<std::string> certificate;  ///< names in the client's certificate, where it has one
   [[nodiscard]] std::string_view header(std::string_view name) const;
 };
 
@@ -73,7 +75,7 @@ struct upgrade_accepted {
 class http_handler {
  public:
   virtual ~http_handler() = default;
-  virtual void handle(http_request request, std::shared_ptr<const bool> gone,
+  virtual void handle(http_request request, std::shared_ptr<const std::atomic<bool>> gone,
                       std::function<void(http_response)> reply) = 0;
   virtual std::variant<upgrade_refused, upgrade_accepted> upgrade(const http_request& request) = 0;
 };

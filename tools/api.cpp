@@ -33,6 +33,8 @@ std::string variable(const char* name) {
 /// directory. Empty: there is none, and calls go out without a credential.
 std::string token_path(const command_line& line) {
   if (!line.token_file.empty()) return line.token_file;
+  // A client certificate says who calls; somebody else's token beside it would be refused.
+  if (!line.cert_file.empty()) return "";
   const auto path = default_data_directory() + "/operator.token";
   std::error_code ignored;
   return std::filesystem::exists(path, ignored) ? path : "";
@@ -55,7 +57,9 @@ exit_code code_of(int status) {
   return exit_code::refused;
 }
 
-std::string sentence_of(const http_answer& answer, const json::object& problem) {
+}  // namespace
+
+std::string problem_sentence(const http_answer& answer, const json::object& problem) {
   const auto reason = text_in(problem, "reason");
   auto detail = text_in(problem, "detail");
   if (detail.empty()) detail = text_in(problem, "title");
@@ -69,8 +73,6 @@ std::string sentence_of(const http_answer& answer, const json::object& problem) 
   if (!answer.retry_after.empty()) out += fmt::format(" Try again in {} s.", answer.retry_after);
   return out;
 }
-
-}  // namespace
 
 std::string default_data_directory() {
   if (auto data = variable("LEASEHOLD_DATA"); !data.empty()) return data;
@@ -96,18 +98,25 @@ exit_code complain(exit_code code, std::string_view sentence) {
 api::api(const command_line& line, client_options options)
     : line_(line), client_(std::move(options)) {}
 
-exit_code api::open(const command_line& line, const std::function<exit_code(api&)>& use) {
+exit_code fill_connection(const command_line& line, client_options& options, std::string& fault) {
   const auto where = parse_endpoint(line.url);
   if (!where) {
-    return complain(exit_code::malformed,
-                    fmt::format("--url \"{}\" is not of the form http://HOST:PORT", line.url));
+    fault = fmt::format("--url \"{}\" is not of the form http://HOST:PORT", line.url);
+    return exit_code::malformed;
   }
-  client_options options;
   options.where = *where;
   options.ca_file = line.ca_file;
-  std::string fault;
+  options.cert_file = line.cert_file;
+  options.key_file = line.key_file;
   options.token = bearer_token(line, fault);
-  if (!fault.empty()) return complain(exit_code::forbidden, fault);
+  return fault.empty() ? exit_code::ok : exit_code::forbidden;
+}
+
+exit_code api::open(const command_line& line, const std::function<exit_code(api&)>& use) {
+  client_options options;
+  std::string fault;
+  const auto code = fill_connection(line, options, fault);
+  if (code != exit_code::ok) return complain(code, fault);
   api opened(line, std::move(options));
   return use(opened);
 }
@@ -190,7 +199,7 @@ exit_code api::refuse(const http_answer& answer) {
   const bool readable = !error && body.is_object();
   const auto problem = readable ? body.get_object() : json::object();
   if (line_.json && readable) print_json(problem);
-  return complain(code_of(answer.status), sentence_of(answer, problem));
+  return complain(code_of(answer.status), problem_sentence(answer, problem));
 }
 
 query& query::add(std::string_view key, std::string_view value) {

@@ -26,6 +26,13 @@ std::string default_data_directory();
 /// be read.
 std::string bearer_token(const command_line& line, std::string& fault);
 
+/// Where the coordinator is and the token for it. Unless the answer is ok, `fault` says what is
+/// wrong.
+exit_code fill_connection(const command_line& line, client_options& options, std::string& fault);
+
+/// A refusal for people: its reason, what is behind it, where the lease stands, when to try again.
+std::string problem_sentence(const http_answer& answer, const boost::json::object& problem);
+
 /// Reads and writes through one connection. Every call returns what `on_ok` returned, or has
 /// complained and returns the code that fits.
 class api {

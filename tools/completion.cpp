@@ -56,7 +56,7 @@ _leasehold() {{
   case "$path" in
 {1}  esac
   case "${{COMP_WORDS[COMP_CWORD-1]}}" in
-    --*file|--data|--lines) COMPREPLY=($(compgen -f -- "$current")) ;;
+    --*file|--data|--lines|--token-hook) COMPREPLY=($(compgen -f -- "$current")) ;;
     *) COMPREPLY=($(compgen -W "$words" -- "$current")) ;;
   esac
 }}

@@ -150,13 +150,22 @@ transport_failure failure_of(const client_options& options, const error_code& er
   if (error == http::error::end_of_stream) {
     return {fmt::format("{} closed the connection before it answered", url)};
   }
+  if (error.category() == asio::error::get_ssl_category() &&
+      ERR_GET_REASON(static_cast<unsigned long>(error.value())) ==
+          SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    return {fmt::format(
+        "{} shows no certificate that is made for {} and signed by who is trusted: name its "
+        "signer's certificate with --ca-file",
+        url, options.where.host)};
+  }
   return {fmt::format("cannot talk to {}: {}", url, error.message())};
 }
 
 /// What a connection shows that was closed by the other side while nobody used it.
 bool was_closed_while_idle(const error_code& error) {
   return error == http::error::end_of_stream || error == asio::error::connection_reset ||
-         error == asio::error::broken_pipe || error == asio::error::eof;
+         error == asio::error::broken_pipe || error == asio::error::eof ||
+         error == asio::ssl::error::stream_truncated;
 }
 
 }  // namespace

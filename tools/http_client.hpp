@@ -59,11 +59,15 @@ struct http_call {
 
 struct client_options {
   endpoint where;
-  std::string token;    ///< bearer token; empty: none is sent
-  std::string ca_file;  ///< trusted certificates for TLS; empty: the system's
+  std::string token;      ///< bearer token; empty: none is sent
+  std::string ca_file;    ///< trusted certificates for TLS (PEM); empty: the system's
+  std::string cert_file;  ///< client certificate for TLS (PEM), with key_file; empty: none
+  std::string key_file;   ///< its key (PEM, no passphrase)
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::milliseconds answer_timeout{30000};
   std::size_t body_limit = std::size_t{64} * 1024 * 1024;
+  /// Once it is readable, a call that waits fails at once; -1: none. It must stay open.
+  int stop_descriptor = -1;
 };
 
 /// One connection to one coordinator. Not for use from two threads.

@@ -1,4 +1,5 @@
 // leasehold: the program for people and scripts. Everything is in tools/*.cpp.
+#include <algorithm>
 #include <sstream>
 
 #include "tools/output.hpp"
@@ -7,9 +8,15 @@
 namespace leasehold::tools {
 namespace {
 
+/// A caller of `exec` reads its code as that of a command, where 2 is nothing special.
+exit_code usage_code(const CLI::App& app) {
+  return app.got_subcommand("exec") ? exit_code::exec_failed : exit_code::malformed;
+}
+
 exit_code run(int argc, char** argv) {
   CLI::App app;
   command_line line;
+  line.words.assign(argv + std::min(argc, 1), argv + argc);
   build_program(app, line);
   try {
     app.parse(argc, argv);
@@ -19,7 +26,7 @@ exit_code run(int argc, char** argv) {
     const bool asked_for_help = app.exit(wrong, out, error) == 0;
     write_out(out.str());
     write_error(error.str());
-    return asked_for_help ? exit_code::ok : exit_code::malformed;
+    return asked_for_help ? exit_code::ok : usage_code(app);
   }
   return line.result;
 }

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,7 +45,26 @@ std::string failure_text(const CLI::App* program, const CLI::Error& wrong) {
                      nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest), path);
 }
 
+/// What stands behind the first "--" of the last `left` words.
+std::vector<std::string> words_behind_mark(const std::vector<std::string>& words,
+                                           std::size_t left) {
+  const auto begin = words.end() - static_cast<std::ptrdiff_t>(std::min(left, words.size()));
+  const auto mark = std::find(begin, words.end(), "--");
+  return mark == words.end() ? std::vector<std::string>()
+                             : std::vector<std::string>(mark + 1, words.end());
+}
+
 }  // namespace
+
+void add_command_words(CLI::App& command, command_line& line, std::vector<std::string>& into) {
+  command.add_option("command", into, "-- CMD ARGS...: what to run");
+  auto typed = std::make_shared<std::vector<std::string>>();
+  command.preparse_callback(
+      [&line, typed](std::size_t left) { *typed = words_behind_mark(line.words, left); });
+  command.parse_complete_callback([typed, &into] {
+    if (!typed->empty()) into = *typed;
+  });
+}
 
 void build_program(CLI::App& app, command_line& line) {
   app.name("leasehold");
@@ -58,6 +79,13 @@ void build_program(CLI::App& app, command_line& line) {
       ->envname("LEASEHOLD_TOKEN_FILE");
   app.add_option("--ca-file", line.ca_file, "Certificates to trust for https (PEM)")
       ->envname("LEASEHOLD_CA_FILE");
+  auto* certificate =
+      app.add_option("--cert-file", line.cert_file, "Client certificate for https (PEM)")
+          ->envname("LEASEHOLD_CERT_FILE");
+  auto* key = app.add_option("--key-file", line.key_file, "Key of the client certificate (PEM)")
+                  ->envname("LEASEHOLD_KEY_FILE")
+                  ->needs(certificate);
+  certificate->needs(key);
   app.add_flag("--json", line.json, "Print JSON: one document, or one a line for lists");
 #define LEASEHOLD_SUBCOMMAND(name) add_##name(app, line);
 #include "tools/subcommands.def"

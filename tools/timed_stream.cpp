@@ -1,6 +1,9 @@
 #include "tools/timed_stream.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace leasehold::tools {
@@ -8,9 +11,11 @@ namespace leasehold::tools {
 error_code timed_socket::wait(short events) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - clock::now()).count();
   if (left <= 0) return asio::error::timed_out;
-  pollfd one{socket_.native_handle(), events, 0};
-  const int ready = ::poll(&one, 1, static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000)));
+  std::array<pollfd, 2> both{{{socket_.native_handle(), events, 0}, {stop_descriptor_, POLLIN, 0}}};
+  const int ready = ::poll(both.data(), both.size(),
+                           static_cast<int>(std::min<std::int64_t>(left, 1'000'000'000)));
   if (ready < 0 && errno != EINTR) return {errno, boost::system::system_category()};
+  if (ready > 0 && both[1].revents != 0) return asio::error::operation_aborted;
   return ready == 0 ? error_code(asio::error::timed_out) : error_code();
 }
 
@@ -24,11 +29,16 @@ error_code timed_connection::open(const client_options& options) {
   stream_ = std::make_unique<any_stream>(io_, tls_.get());
   const auto deadline = clock::now() + options.connect_timeout;
   stream_->plain().expires_at(deadline);
+  stream_->plain().stop_at(options.stop_descriptor);
   if ((error = connect(options))) return error;
   if (auto* secure = stream_->secure()) {
-    SSL_set_tlsext_host_name(secure->native_handle(), options.where.host.c_str());
-    secure->set_verify_callback(asio::ssl::host_name_verification(options.where.host));
-    secure->handshake(asio::ssl::stream_base::client, error);
+    error_code no_address;
+    asio::ip::make_address(options.where.host, no_address);
+    if (no_address) {
+      SSL_set_tlsext_host_name(secure->native_handle(), options.where.host.c_str());
+    }
+    secure->set_verify_callback(asio::ssl::host_name_verification(options.where.host), error);
+    if (!error) secure->handshake(asio::ssl::stream_base::client, error);
   }
   return error;
 }
@@ -40,6 +50,11 @@ error_code timed_connection::prepare_tls(const client_options& options) {
   tls_->set_verify_mode(asio::ssl::verify_peer, error);
   if (!error && options.ca_file.empty()) tls_->set_default_verify_paths(error);
   if (!error && !options.ca_file.empty()) tls_->load_verify_file(options.ca_file, error);
+  if (error || options.cert_file.empty()) return error;
+  // Nobody is there to be asked for a passphrase.
+  tls_->set_password_callback([](std::size_t, auto) { return std::string(); }, error);
+  if (!error) tls_->use_certificate_chain_file(options.cert_file, error);
+  if (!error) tls_->use_private_key_file(options.key_file, asio::ssl::context::pem, error);
   return error;
 }
 
@@ -54,6 +69,8 @@ error_code timed_connection::connect(const client_options& options) {
     error_code ignored;
     socket.close(ignored);
     socket.open(candidate.endpoint().protocol(), error);
+    // Asio leaves it open for programs that are run.
+    if (!error) ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
     if (!error) socket.non_blocking(true, error);
     if (!error) error = connect_to(candidate.endpoint());
     if (!error) break;

@@ -31,6 +31,8 @@ class timed_socket {
   lowest_layer_type& lowest_layer() { return *this; }
   asio::ip::tcp::socket& socket() { return socket_; }
   void expires_at(clock::time_point deadline) { deadline_ = deadline; }
+  /// Once `descriptor` is readable, every wait ends with operation_aborted; -1: none does.
+  void stop_at(int descriptor) { stop_descriptor_ = descriptor; }
 
   template <class Buffers>
   std::size_t read_some(const Buffers& buffers, error_code& error) {
@@ -49,7 +51,8 @@ class timed_socket {
     return checked([&](error_code& error) { return write_some(buffers, error); });
   }
 
-  /// Waits until the socket is ready for `events`; timed_out at the deadline.
+  /// Waits until the socket is ready for `events`; timed_out at the deadline, operation_aborted
+  /// when it is to stop.
   error_code wait(short events);
 
  private:
@@ -72,6 +75,7 @@ class timed_socket {
 
   asio::ip::tcp::socket socket_;
   clock::time_point deadline_ = clock::time_point::max();
+  int stop_descriptor_ = -1;
 };
 
 /// Plain or TLS behind one type, so that HTTP and WebSocket are compiled once.

@@ -22,8 +22,10 @@ struct token_options {
   std::string tenant = "default";
   std::string name;
   std::string token;
+  std::string certificate;
   std::vector<std::string> roles;
   std::vector<std::string> queues;
+  std::vector<std::string> programs;
 };
 
 /// --principals, else principals.toml in --data or the default data directory.
@@ -65,11 +67,24 @@ exit_code show_once(const command_line& line, const token_options& chosen,
   return exit_code::ok;
 }
 
+exit_code show_certificate(const command_line& line, const token_options& chosen) {
+  if (line.json) {
+    print_json({{"principal", chosen.name}, {"certificate", chosen.certificate}});
+  } else {
+    print(
+        "A client certificate with the name {} is {}; a running leaseholdd takes it with SIGHUP.\n",
+        printable(chosen.certificate), chosen.name);
+  }
+  return exit_code::ok;
+}
+
 exit_code add(const command_line& line, const token_options& chosen) {
   server::token_request request;
   request.name = chosen.name;
   request.tenant = chosen.tenant;
+  request.certificate = chosen.certificate;
   if (!chosen.queues.empty()) request.queues = chosen.queues;
+  if (!chosen.programs.empty()) request.programs = chosen.programs;
   for (const auto& name : chosen.roles) {
     const auto role = server::role_from_word(name);
     if (!role) {
@@ -84,6 +99,7 @@ exit_code add(const command_line& line, const token_options& chosen) {
     return complain(fault->is_in_the_request ? exit_code::malformed : exit_code::broken,
                     fault->sentence);
   }
+  if (!chosen.certificate.empty()) return show_certificate(line, chosen);
   return show_once(line, chosen, std::get<server::added_token>(added));
 }
 
@@ -98,15 +114,17 @@ exit_code list(const command_line& line, const token_options& chosen) {
   if (const auto* fault = std::get_if<server::token_fault>(&listed)) {
     return complain(exit_code::broken, fault->sentence);
   }
-  table shown({"PRINCIPAL", "TENANT", "ROLES", "TOKEN"});
+  table shown({"PRINCIPAL", "TENANT", "ROLES", "TOKEN", "CERTIFICATE"});
   for (const auto& entry : std::get<std::vector<server::token_line>>(listed)) {
     if (line.json) {
       print_json({{"principal", entry.principal},
                   {"tenant", entry.tenant},
                   {"roles", words_of(entry.roles)},
-                  {"token", entry.token}});
+                  {"token", entry.token},
+                  {"certificate", entry.certificate}});
     }
-    shown.add({entry.principal, entry.tenant, words_of(entry.roles), entry.token});
+    shown.add(
+        {entry.principal, entry.tenant, words_of(entry.roles), entry.token, entry.certificate});
   }
   if (!line.json) write_out(shown.text());
   return exit_code::ok;
@@ -153,6 +171,12 @@ void add_token(CLI::App& app, command_line& line) {
       ->allow_extra_args(false);
   adding->add_option("--tenant", chosen->tenant, "Its tenant")->capture_default_str();
   adding->add_option("--queue", chosen->queues, "A queue it may use; all without it")
+      ->allow_extra_args(false);
+  adding->add_option("--certificate", chosen->certificate,
+                     "Know it by this name in its client certificate, and make no token");
+  adding
+      ->add_option("--program", chosen->programs,
+                   "A program whose locks it may use; all without it")
       ->allow_extra_args(false);
   add_verb(*command, line, chosen, "list", "Principals and the names of their tokens", list);
   auto* revoking = add_verb(*command, line, chosen, "revoke", "Take a token away", revoke);

@@ -139,6 +139,8 @@ worker_plan make_plan(const worker_settings& chosen, const command_line& line) {
   options.urls = {line.url};
   options.urls.insert(options.urls.end(), chosen.more_urls.begin(), chosen.more_urls.end());
   options.ca_file = line.ca_file;
+  options.cert_file = line.cert_file;
+  options.key_file = line.key_file;
   options.client_name = "leasehold-worker";
   options.client_version = LEASEHOLD_VERSION;
   options.json = chosen.wire_json;
@@ -338,7 +340,7 @@ void add_worker(CLI::App& app, command_line& line) {
       ->capture_default_str();
   command->add_flag("--retry", chosen->retry, "Every failure may be tried again");
   command->add_flag("--wire-json", chosen->wire_json, "Speak JSON, to be read on the wire");
-  command->add_option("command", chosen->command, "-- CMD ARGS...: what to run");
+  add_command_words(*command, line, chosen->command);
   command->callback([chosen, &line] {
     auto plan = make_plan(*chosen, line);
     if (!plan.fault.empty()) {

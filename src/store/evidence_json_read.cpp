@@ -120,7 +120,8 @@ void read_input(fields& from, stored_row& r) {
   const std::string ending = from.text("frame_outcome");
   if (const auto known = protocol::outcome_from_word(ending)) in.ending = *known;
   if (protocol::word(in.ending) != ending) in.unknown_outcome = ending;
-  if (in.kind == event_kind::submit || in.kind == event_kind::offer) {
+  if (in.kind == event_kind::submit || in.kind == event_kind::offer ||
+      in.kind == event_kind::acquire) {
     in.job.value = from.text("job_id");
   }
 }

@@ -72,6 +72,26 @@ json::object job_json(const actors::job_spec& spec) {
           {"payload_sha256", sha256_hex(spec.payload)}};
 }
 
+json::object lock_json(const actors::lock_spec& spec) {
+  json::object metadata;
+  for (const auto& [name, value] : spec.metadata) metadata[name] = value;
+  json::value tie;
+  if (!spec.tie.job.empty()) {
+    tie = {{"job", spec.tie.job.value}, {"generation", spec.tie.gen.value}};
+  }
+  return {{"program", spec.name.program},
+          {"target",
+           {{"kind", protocol::word(spec.name.kind)},
+            {"typed", spec.typed},
+            {"normalised", spec.name.target}}},
+          {"workflow", spec.name.workflow},
+          {"operation_class", spec.name.operation_class},
+          {"execution_id", spec.execution_id},
+          {"trace_id", spec.trace_id},
+          {"metadata", std::move(metadata)},
+          {"tie", std::move(tie)}};
+}
+
 /// The `key=value` lines of a counted row.
 json::object counted_json(std::string_view text) {
   json::object counted;
@@ -100,13 +120,18 @@ json::object base_json(std::string_view attachment) {
   if (!base) return {{"bytes", attachment.size()}, {"sha256", sha256_hex(attachment)}};
   json::object counts;
   for (const auto& each : base->image.counts) counts[protocol::word(each.reason)] = each.number;
-  json::object job;
-  if (const auto spec = actors::decode_job(base->image.body)) job = job_json(*spec);
-  job["policy"] = policy_json(base->chosen);
+  const bool is_lock = base->image.state.kind == protocol::lease_kind::lock;
+  json::object body;
+  if (is_lock) {
+    if (const auto spec = actors::decode_lock(base->image.body)) body = lock_json(*spec);
+  } else if (const auto spec = actors::decode_job(base->image.body)) {
+    body = job_json(*spec);
+  }
+  body["policy"] = policy_json(base->chosen);
   base->image.body.clear();
   std::string image;
   boost::algorithm::hex_lower(protocol::encode_image(base->image), std::back_inserter(image));
-  return {{"job", std::move(job)},
+  return {{is_lock ? "lock" : "job", std::move(body)},
           {"policy", policy_json(base->chosen)},
           {"counts", std::move(counts)},
           {"image", std::move(image)}};
@@ -119,6 +144,12 @@ json::value attachment_json(const protocol::stored_row& r, const protocol::polic
     json::object job = spec ? job_json(*spec) : json::object{};
     if (chosen != nullptr) job["policy"] = policy_json(*chosen);
     return job;
+  }
+  if (r.input.kind == event_kind::acquire) {
+    const auto spec = actors::decode_lock(r.attachment);
+    json::object lock = spec ? lock_json(*spec) : json::object{};
+    if (chosen != nullptr) lock["policy"] = policy_json(*chosen);
+    return lock;
   }
   if (r.input.kind == event_kind::policy) {
     const auto read = protocol::policy_from_text(r.attachment);

@@ -208,7 +208,8 @@ class store_verifier {
   /// The row with the hash of its job's body in the body's place; nothing when it has none.
   static std::optional<stored_row> without_payload(const stored_row& r) {
     if (r.attachment.empty()) return std::nullopt;
-    if (r.input.kind == protocol::event_kind::submit) {
+    if (r.input.kind == protocol::event_kind::submit ||
+        r.input.kind == protocol::event_kind::acquire) {
       stored_row slim = r;
       slim.attachment = digest_of(r.attachment);
       return slim;

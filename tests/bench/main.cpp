@@ -1,6 +1,7 @@
 // leasehold_bench: measures the real programs of this build on this machine.
 #include <CLI/CLI.hpp>
 
+#include "lock_bench.hpp"
 #include "renew_bench.hpp"
 #include "slow_readers.hpp"
 
@@ -41,7 +42,21 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   readers->add_flag("--json", slow.json, "Print JSON");
 
+  lock_options locking;
+  auto* locks = app.add_subcommand("locks", "Locks acquired and released: rate, CPU");
+  locks->add_option("--connections", locking.connections, "Sessions")->capture_default_str();
+  locks->add_option("--batch", locking.batches, "Locks a message, several times")
+      ->capture_default_str();
+  locks->add_option("--warm-up", locking.warm_up_s, "Seconds before it is measured")
+      ->capture_default_str();
+  locks->add_option("--seconds", locking.seconds, "Seconds that are measured")
+      ->capture_default_str();
+  locks->add_option("--threads", locking.threads, "Threads of the coordinator")
+      ->capture_default_str();
+  locks->add_flag("--json", locking.json, "Print JSON");
+
   app.require_subcommand(1);
   CLI11_PARSE(app, argc, argv);
-  return *renew ? measure_renews(renews) : measure_slow_readers(slow);
+  if (*renew) return measure_renews(renews);
+  return *locks ? measure_locks(locking) : measure_slow_readers(slow);
 }

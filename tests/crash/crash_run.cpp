@@ -140,7 +140,7 @@ class submitter {
   void keep(protocol::event_kind kind, const std::string& job, const actors::answer& said) {
     if (disk_.crashed()) return;
     log_.keep(
-        kept_answer{kind, job, said.job ? said.job->row.value : 0, said.decision, said.reason});
+        kept_answer{kind, job, said.lease ? said.lease->row.value : 0, said.decision, said.reason});
   }
 
   threaded_rig& rig_;

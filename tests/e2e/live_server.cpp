@@ -54,11 +54,12 @@ std::vector<json::object> rows_of(const api_answer& said) {
 live_server::live_server(int threads, std::vector<std::string> more,
                          std::vector<std::string> variables,
                          const std::function<void(const std::filesystem::path&)>& fill,
-                         std::vector<std::string> launcher)
+                         std::vector<std::string> launcher, tls_trust trust)
     : threads_(threads),
       more_(std::move(more)),
       variables_(std::move(variables)),
-      launcher_(std::move(launcher)) {
+      launcher_(std::move(launcher)),
+      trust_(std::move(trust)) {
   make_principals();
   if (fill) fill(data());
   start();
@@ -157,7 +158,11 @@ api_answer live_server::call(const tools::http_call& what, const std::string& pr
   auto at = clients_.find(principal);
   if (at == clients_.end()) {
     tools::client_options chosen;
-    chosen.where = {.tls = false, .host = "127.0.0.1", .port = std::to_string(port_)};
+    const bool tls = !trust_.ca_file.empty();
+    chosen.where = {.tls = tls, .host = "127.0.0.1", .port = std::to_string(port_)};
+    chosen.ca_file = trust_.ca_file;
+    chosen.cert_file = trust_.cert_file;
+    chosen.key_file = trust_.key_file;
     if (!principal.empty()) chosen.token = token(principal);
     at = clients_.emplace(principal, tools::http_client(std::move(chosen))).first;
   }

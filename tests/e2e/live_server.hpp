@@ -29,6 +29,13 @@ struct api_answer {
   std::string text;
 };
 
+/// How the coordinator is reached over TLS: the files of a client.
+struct tls_trust {
+  std::string ca_file;  ///< empty: it speaks no TLS
+  std::string cert_file;
+  std::string key_file;
+};
+
 /// Principals: `w1`, `w2` (workers), `client`, `auditor` and `operator` of the tenant `default`,
 /// and `stranger` and `keeper` (workers and clients) of the tenants `elsewhere` and `t`.
 class live_server {
@@ -39,7 +46,7 @@ class live_server {
   explicit live_server(int threads, std::vector<std::string> more = {},
                        std::vector<std::string> variables = {},
                        const std::function<void(const std::filesystem::path&)>& fill = {},
-                       std::vector<std::string> launcher = {});
+                       std::vector<std::string> launcher = {}, tls_trust trust = {});
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
@@ -69,7 +76,10 @@ class live_server {
   [[nodiscard]] std::string log() const { return content_of(log_file()); }
 
   [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
-  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
+  [[nodiscard]] std::string url() const {
+    return (trust_.ca_file.empty() ? "http://127.0.0.1:" : "https://127.0.0.1:") +
+           std::to_string(port_);
+  }
   [[nodiscard]] std::filesystem::path data() const { return kept_.path() / "data"; }
   [[nodiscard]] std::filesystem::path principals_file() const { return data() / "principals.toml"; }
   [[nodiscard]] const std::string& token(const std::string& principal) const {
@@ -107,6 +117,7 @@ class live_server {
   std::vector<std::string> more_;
   std::vector<std::string> variables_;
   std::vector<std::string> launcher_;
+  tls_trust trust_;
   std::uint16_t port_ = 0;
   int starts_ = 0;
   std::map<std::string, std::string> tokens_;

@@ -215,7 +215,8 @@ operation backs_up() {
             std::filesystem::remove_all(to);
             const auto said = storage::backup_store({.from = s.directory(), .to = to});
             if (std::holds_alternative<actors::store_error>(said)) {
-              EXPECT_TRUE(!std::filesystem::exists(to) || std::filesystem::is_empty(to));
+              EXPECT_TRUE(!std::filesystem::exists(to) || std::filesystem::is_empty(to))
+                  << std::get<actors::store_error>(said).sentence;
               return ending::refused;
             }
             return ending::done;

@@ -8,6 +8,7 @@
 #include "scene.hpp"
 #include "src/store/sqlite_backup.hpp"
 #include "support/faulty_vfs.hpp"
+#include "support/running_copy.hpp"
 
 namespace leasehold::tests {
 namespace {
@@ -112,7 +113,7 @@ TEST_F(RisingTokens, ACheckpointThatStopsHalfWayForgetsNoToken) {
   submit(*scene_->rig, "j");
   for (int i = 0; i < 300; ++i) submit(*scene_->rig, "k" + std::to_string(i));
   const auto started_on = directory_->path() / "killed";
-  fs::copy(scene_->directory(), started_on, fs::copy_options::recursive);
+  tests::copy_of_running(scene_->directory(), started_on);
   int half = 0;
   bool hit = true;
   for (std::int64_t n = 1; hit && !HasFailure(); ++n) {
@@ -127,7 +128,7 @@ TEST_F(RisingTokens, ACheckpointThatStopsHalfWayForgetsNoToken) {
     disk_.fail({file_calls::write, SQLITE_FULL}, n, true);
     life.rig->checkpoint();
     hit = disk_.hits() > 0;
-    fs::copy(running, killed, fs::copy_options::recursive);
+    tests::copy_of_running(running, killed);
     disk_.mend();
     half += hit && life.rig->counters->checkpoint_row.value() == before ? 1 : 0;
     scene next(killed, clock_, options_);

@@ -16,7 +16,7 @@ namespace {
 /// Checkpoints come when the test asks for them.
 constexpr protocol::duration never{3'600'000};
 
-void describe(std::ostream& out, const actors::job_view& view, bool with_instants) {
+void describe(std::ostream& out, const actors::lease_view& view, bool with_instants) {
   const auto& r = *view.state;
   out << r.lease.value << ' ' << word(r.state) << " gen " << r.gen.value << " of "
       << r.held_by.value << " renew " << r.renew_sequence.value << " progress "

@@ -65,17 +65,16 @@ lease_frame any_lease_frame() {
   auto& e = f.what;
   e.kind = *rc::gen::element(event_kind::ack, event_kind::decline, event_kind::renew,
                              event_kind::progress, event_kind::cancel_ack, event_kind::result,
-                             event_kind::release, event_kind::acquire);
+                             event_kind::release);
   e.lease = lease_id(*any_id());
   e.from = holder(*any_text());
   e.sent_at.ms = any_number();
   e.trace_id = *any_text();
-  if (e.kind != event_kind::acquire) e.gen.value = any_number();
+  e.gen.value = any_number();
   if (e.kind == event_kind::renew || e.kind == event_kind::progress) e.seq.value = any_number();
   if (e.kind == event_kind::progress) e.value = *any_text();
   if (e.kind == event_kind::decline) f.decline_reason = *any_text();
-  if (e.kind == event_kind::renew || e.kind == event_kind::release ||
-      e.kind == event_kind::acquire) {
+  if (e.kind == event_kind::renew || e.kind == event_kind::release) {
     e.request = request_id(*any_text());
   }
   if (e.kind == event_kind::result) {

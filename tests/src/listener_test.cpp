@@ -60,6 +60,17 @@ TEST(Listener, AnswersPipelinedRequestsInTheirOrder) {
   }
 }
 
+TEST(Listener, WhatComesBehindPipelinedRequestsIsReadAsItCame) {
+  net_rig rig;
+  raw_peer peer{rig.port()};
+  peer.send("GET /1 HTTP/1.1\r\nHost: l\r\n\r\nGET /big HTTP/1.1\r\nHost: l\r\n\r\n");
+  EXPECT_EQ(read_answer(peer)->body, "/1 ");
+  // By now the second request was taken, and a read is under way that began behind it.
+  peer.send("POST /3 HTTP/1.1\r\nHost: l\r\nContent-Length: 5\r\n\r\nhello");
+  EXPECT_EQ(read_answer(peer)->body.size(), 4'000'000U);
+  EXPECT_EQ(read_answer(peer)->body, "/3 hello");
+}
+
 TEST(Listener, AnswersPipelinedRequestsOfAPeerThatHasHalfClosed) {
   net_rig rig;
   raw_peer peer{rig.port()};

@@ -130,6 +130,46 @@ TEST_F(options_test, OtherMachinesAreServedOnlyWhenThatIsSaid) {
   EXPECT_EQ(good({"--listen", "localhost:0"}).address(), (endpoint{"127.0.0.1", 0}));
 }
 
+TEST_F(options_test, WithACertificateOtherMachinesAreServed) {
+  const options o = good({"--listen", "0.0.0.0:7878", "--tls-certificate", "c", "--tls-private-key",
+                          "k", "--tls-client-ca", "a", "--tls-client-certificates", "required"});
+  EXPECT_TRUE(o.has_tls());
+  EXPECT_FALSE(o.insecure);
+  EXPECT_EQ(good({"--config", write(print_config(o))}), o);
+  EXPECT_EQ(good({"--config", write(print_config(good({})))}).tls_certificate, "");
+}
+
+TEST_F(options_test, FilesOfTlsThatBelongTogetherAreAskedForTogether) {
+  EXPECT_THAT(refused({"--tls-certificate", "c"}), HasSubstr("belong together"));
+  EXPECT_THAT(refused({"--tls-private-key", "k"}), HasSubstr("belong together"));
+  const std::vector<std::string> both{"--tls-certificate", "c", "--tls-private-key", "k"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), both.begin(), both.end());
+    return more;
+  };
+  EXPECT_THAT(refused(with({"--tls-client-certificates", "optional"})), HasSubstr("tls.client_ca"));
+  EXPECT_THAT(refused(with({"--tls-client-ca", "a"})), HasSubstr("tls.client_certificates"));
+  EXPECT_THAT(refused({"--tls-client-certificates", "required", "--tls-client-ca", "a"}),
+              HasSubstr("tls.certificate"));
+  EXPECT_THAT(refused(with({"--tls-client-certificates", "maybe"})),
+              HasSubstr("none|optional|required"));
+}
+
+TEST_F(options_test, OnlyWhetherThereIsTlsWaitsForTheNextStart) {
+  const options plain;
+  options one;
+  one.tls_certificate = "a";
+  options other = one;
+  other.tls_certificate = "b";
+  EXPECT_EQ(changed_until_restart(plain, one), "tls.certificate");
+  EXPECT_EQ(changed_until_restart(one, plain), "tls.certificate");
+  EXPECT_EQ(changed_until_restart(one, other), "");
+}
+
+TEST_F(options_test, VariablesOfTheClientProgramAreNotTheServers) {
+  good({}, {{"LEASEHOLD_CERT_FILE", "c"}, {"LEASEHOLD_KEY_FILE", "k"}, {"LEASEHOLD_CA_FILE", "a"}});
+}
+
 TEST_F(options_test, AnAddressThatIsNoneIsRefusedWithAnExample) {
   for (const char* bad : {"7878", "127.0.0.1", "127.0.0.1:65536", "127.0.0.1:-1", "host.example:1",
                           "[127.0.0.1]:1", "::1:7878x"}) {
@@ -195,7 +235,8 @@ TEST_F(options_test, HelpTellsTheDefaultAndTheRangeOfEveryFlag) {
   };
   for (const config_key& key : config_keys()) {
     // What follows from other things is told in words.
-    const bool follows = key.name == "data" || key.name == "principals";
+    const bool names_a_file = key.kind == key_kind::text && key.name.starts_with("tls.");
+    const bool follows = key.name == "data" || key.name == "principals" || names_a_file;
     if (key.at != nullptr) expect_told(std::string(key.name), !follows);
   }
   for (const auto& key : protocol::policy_keys()) {

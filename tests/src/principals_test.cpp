@@ -161,6 +161,30 @@ TEST_F(principals_test, TheFileKeepsNoToken) {
   EXPECT_EQ(added.name, token_name(hash_token(added.token)));
 }
 
+TEST_F(principals_test, ProgramsAreKeptAndGrantTheirNamesAlone) {
+  fs::create_directories(directory_);
+  const auto made = good<added_token>(
+      add_token(file(), {.name = "c", .roles = {actors::role::client}, .programs = {"p", "q"}}));
+  const auto known = std::get<principal_set>(read_principals(file()));
+  const actors::principal who = known.find_by_token(made.token)->who;
+  EXPECT_TRUE(who.may_use_program("p"));
+  EXPECT_TRUE(who.may_use_program("q"));
+  EXPECT_FALSE(who.may_use_program("r"));
+  EXPECT_FALSE(who.may_use_program("*"));
+  EXPECT_FALSE(who.may_use_program(""));
+}
+
+TEST_F(principals_test, AnAuthenticationHoldsNoLongerThanItsProgramsStay) {
+  fs::create_directories(directory_);
+  const auto made = good<added_token>(
+      add_token(file(), {.name = "c", .roles = {actors::role::client}, .programs = {"p"}}));
+  auto known = std::get<principal_set>(read_principals(file()));
+  const actors::principal before = known.entries.front().who;
+  EXPECT_TRUE(known.still_holds(before, hash_token(made.token)));
+  known.entries.front().who.programs = {"q"};
+  EXPECT_FALSE(known.still_holds(before, hash_token(made.token)));
+}
+
 TEST_F(principals_test, ASecondTokenRotatesTheFirstOut) {
   fs::create_directories(directory_);
   const token_request request{.name = "w", .roles = {actors::role::worker}};
@@ -234,6 +258,63 @@ TEST_F(principals_test, ATokenPutWhereItsHashBelongsIsNotRepeated) {
   EXPECT_THAT(fault("[[principal]]\nname = \"w\"\ntenant = \"t\"\nroles = [\"worker\"]\n"
                     "tokens = [\"lh_secret\"]\n"),
               AllOf(HasSubstr("line 5"), Not(HasSubstr("lh_secret"))));
+}
+
+TEST_F(principals_test, ACertificateNameIsKeptAndStandsOnce) {
+  const token_request asked{
+      .name = "builder", .roles = {actors::role::worker}, .certificate = "spiffe://acme/\"b\""};
+  fs::create_directory(directory_);
+  EXPECT_EQ(good<added_token>(add_token(file(), asked)).token, "");
+  auto again = asked;
+  again.name = "other";
+  EXPECT_TRUE(std::holds_alternative<token_fault>(add_token(file(), again)));
+  auto wrong = asked;
+  wrong.certificate = "two\nlines";
+  EXPECT_TRUE(std::get<token_fault>(add_token(file(), wrong)).is_in_the_request);
+  // The last token goes and the certificate stays, until the principal itself is revoked.
+  const auto token =
+      good<added_token>(add_token(file(), {.name = "builder", .roles = {actors::role::worker}}));
+  good<std::int64_t>(revoke_token(file(), "builder", token.name));
+  const auto kept = read_principals(file());
+  const auto* builder = std::get<principal_set>(kept).find("builder");
+  ASSERT_NE(builder, nullptr);
+  EXPECT_EQ(builder->certificate, asked.certificate);
+  good<std::int64_t>(revoke_token(file(), "builder", ""));
+  const auto after = read_principals(file());
+  EXPECT_EQ(std::get<principal_set>(after).find("builder"), nullptr);
+}
+
+TEST_F(principals_test, ACertificateThatNamesTwoPrincipalsNamesNobody) {
+  principal_set all;
+  all.entries.push_back({.certificate = "a"});
+  all.entries.push_back({.certificate = "b"});
+  all.entries.push_back({});
+  EXPECT_EQ(all.find_by_certificate({"x", "a"}), all.entries.data());
+  EXPECT_EQ(all.find_by_certificate({"a", "b"}), nullptr);
+  EXPECT_EQ(all.find_by_certificate({"A"}), nullptr);
+  EXPECT_EQ(all.find_by_certificate({""}), nullptr);
+  EXPECT_EQ(all.find_by_certificate({}), nullptr);
+}
+
+TEST_F(principals_test, AProofHoldsAsLongAsAllOfIt) {
+  principal_set all;
+  principal_entry& entry = all.entries.emplace_back();
+  entry.who.name = "p";
+  entry.tokens = {hash_token("t")};
+  entry.certificate = "c";
+  const auto who = entry.who;
+  const credential_proof token{hash_token("t"), ""};
+  const credential_proof certificate{std::nullopt, "c"};
+  const credential_proof both{hash_token("t"), "c"};
+  for (const auto& by : {token, certificate, both}) EXPECT_TRUE(all.still_holds(who, by));
+  EXPECT_FALSE(all.still_holds(who, {})) << "nothing proves nothing";
+  all.entries[0].certificate = "";
+  EXPECT_TRUE(all.still_holds(who, token));
+  for (const auto& by : {certificate, both}) EXPECT_FALSE(all.still_holds(who, by));
+  all.entries[0].certificate = "c";
+  all.entries[0].tokens.clear();
+  EXPECT_TRUE(all.still_holds(who, certificate));
+  for (const auto& by : {token, both}) EXPECT_FALSE(all.still_holds(who, by));
 }
 
 TEST_F(principals_test, AReplacedSetIsSeenAtOnceAndRaisesTheVersion) {

@@ -14,6 +14,7 @@
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
 #include "src/store/verify.hpp"
+#include "support/running_copy.hpp"
 #include "tests/store/history.hpp"
 #include "tests/store/store_conformance.hpp"
 #include "tests/support/memory_store.hpp"
@@ -104,7 +105,7 @@ TEST_F(KeptHead, AWriteAheadLogThatWasCutIsRefused) {
            std::chrono::steady_clock::now() < by) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    fs::copy(directory.path(), killed.path(), fs::copy_options::recursive);
+    tests::copy_of_running(directory.path(), killed.path());
   }
   const fs::path wal = (killed.path() / storage::database_name).string() + "-wal";
   fs::resize_file(wal, fs::file_size(wal) / 2);

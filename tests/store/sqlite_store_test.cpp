@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "src/store/schema.hpp"
+#include "support/running_copy.hpp"
 #include "tests/store/store_conformance.hpp"
 #include "tests/support/faulty_vfs.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -145,7 +146,7 @@ struct KilledStore : SqliteStore {
       expect(commit(*store, batch_of({renew_row("b", i + 1)})));
     }
     expect(checkpoint(*store, {{{key_of("a"), image_of("a", 1)}}, {}, {2}, true, {}}));
-    fs::copy(directory.path(), killed.path(), fs::copy_options::recursive);
+    tests::copy_of_running(directory.path(), killed.path());
   }
   temporary_directory killed;
 };
@@ -175,7 +176,7 @@ TEST(YoungStore, WhosePagesAreInItsWriteAheadLogAloneIsOpenedAsItWas) {
     // A row in every page, so that the log has each of them.
     ASSERT_EQ(sqlite3_exec(other, "PRAGMA page_size; VACUUM", nullptr, nullptr, nullptr),
               SQLITE_OK);
-    fs::copy(running.path(), young.path(), fs::copy_options::recursive);
+    tests::copy_of_running(running.path(), young.path());
     sqlite3_close(other);
   }
   // The file itself has its size, and nothing of what was written.

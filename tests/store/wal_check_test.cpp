@@ -15,6 +15,7 @@
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
 #include "src/store/verify.hpp"
+#include "support/running_copy.hpp"
 #include "tests/store/store_conformance.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -95,7 +96,7 @@ struct LeftWal : ::testing::Test {
   }
   /// The process ends here.
   void kill() {
-    fs::copy(running_->path(), left.path(), fs::copy_options::recursive);
+    tests::copy_of_running(running_->path(), left.path());
     store_.reset();
     running_.reset();
   }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <atomic>
 
+#include <atomic>
 #include <boost/json.hpp>
 #include <chrono>
 #include <condition_variable>
@@ -71,17 +73,19 @@ class api_rig {
   ~api_rig() { api->shared.reads->stop(); }
 
   /// Each role alone and with the token of its name, in tenant "t"; "stranger" is a client, an
-  /// operator and an auditor of tenant "u"; "narrow" a client and worker of queue "q" alone.
+  /// operator and an auditor of tenant "u"; "narrow" a client and worker of queue and program "q"
+  /// alone.
   static server::principal_set everybody() {
     using actors::role;
     server::principal_set all;
     const auto add = [&](const std::string& name, const std::string& tenant,
-                         std::vector<role> roles, std::vector<std::string> queues) {
+                         std::vector<role> roles, std::vector<std::string> names) {
       server::principal_entry e;
       e.who.name = name;
       e.who.tenant = protocol::tenant_id(tenant);
       e.who.roles = std::move(roles);
-      e.who.queues = std::move(queues);
+      e.who.queues = names;
+      e.who.programs = std::move(names);
       e.tokens = {server::hash_token(name)};
       all.entries.push_back(std::move(e));
     };
@@ -110,7 +114,7 @@ class api_rig {
   }
   server::http_response ask(server::http_request r) {
     std::optional<server::http_response> got;
-    http->handle(std::move(r), std::make_shared<const bool>(false),
+    http->handle(std::move(r), std::make_shared<const std::atomic<bool>>(false),
                  [&](server::http_response response) {
                    EXPECT_FALSE(got) << "a request was answered twice";
                    got = std::move(response);

@@ -100,6 +100,15 @@ class memory_session final : public actors::outbound {
   int sends = 0;
 };
 
+/// A lock by the name that was typed, which is taken as normalised. Nothing is called "refused".
+inline std::variant<actors::named_lock, actors::unnamed_lock> name_plainly(
+    const protocol::tenant_id& tenant, const protocol::lock_name& typed) {
+  if (typed.target == "refused") return actors::unnamed_lock{"The target is refused."};
+  auto key = protocol::canonical_key(tenant, typed);
+  const auto hash = protocol::to_text(protocol::policy_id{protocol::hash_of(key)});
+  return actors::named_lock{typed, std::move(key), protocol::lease_id{"k:" + hash}};
+}
+
 class coordinator_rig {
  public:
   /// `instead`: a store that takes the place of the one in memory; it is done when a call returns.
@@ -118,6 +127,7 @@ class coordinator_rig {
     how.counters = counters;
     how.threads.push_back({&system_, timer});
     how.make_id = [this] { return "job-" + std::to_string(++made_ids_); };
+    how.name_lock = name_plainly;
     how.on_fatal = [this](std::string_view why) { fatal = std::string(why); };
     auto started = actors::coordinator::start(std::move(how));
     if (auto* error = std::get_if<actors::store_error>(&started)) {
@@ -194,6 +204,7 @@ class rig_worker {
     who_.tenant = protocol::tenant_id{"t"};
     who_.roles = {actors::role::worker};
     who_.queues = std::move(granted);
+    who_.programs = {"*"};
     who_.max_leases = 1'000'000;
     while (incarnation_.size() < 32) incarnation_ += incarnation_digit;
     connect();
@@ -304,10 +315,10 @@ inline actors::answer operate(coordinator_rig& rig, const std::string& id, proto
   return said;
 }
 
-inline std::optional<actors::job_view> job(coordinator_rig& rig, const std::string& id) {
-  std::optional<actors::job_view> found;
-  rig.gateway().find_job({protocol::tenant_id{"t"}, protocol::lease_id{id}},
-                         [&](std::optional<actors::job_view> v) { found = std::move(v); });
+inline std::optional<actors::lease_view> job(coordinator_rig& rig, const std::string& id) {
+  std::optional<actors::lease_view> found;
+  rig.gateway().find_lease({protocol::tenant_id{"t"}, protocol::lease_id{id}},
+                           [&](std::optional<actors::lease_view> v) { found = std::move(v); });
   rig.settle();
   return found;
 }

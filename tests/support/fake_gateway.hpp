@@ -19,14 +19,16 @@ class fake_gateway final : public actors::gateway {
  public:
   // ---- what a test arranges
   protocol::instant time{1'000'000};
-  std::map<protocol::lease_key, actors::job_view> jobs;
+  std::map<protocol::lease_key, actors::lease_view> jobs;
   std::vector<actors::worker_view> all_workers;
   std::vector<actors::queue_view> all_queues;
   /// The answer to the next operations; none: what the operation deserves of itself.
   std::optional<actors::answer> answer_with;
 
   // ---- what a test looks at
+  std::vector<std::string> calls;  ///< of the coordinator, by name, in their order
   std::vector<actors::submit_request> submitted;
+  std::vector<actors::acquire_request> acquired;
   std::vector<std::pair<protocol::lease_key, protocol::event>> operated;
   std::vector<protocol::decoded_message<protocol::worker_frame>> delivered;
   std::vector<protocol::instant> stamps;
@@ -36,9 +38,9 @@ class fake_gateway final : public actors::gateway {
   protocol::instant awaited_until;
   std::map<std::int64_t, std::function<void(protocol::row_number)>> watches;
 
-  actors::job_view& add_job(const std::string& tenant, const std::string& id,
-                            const std::string& queue = "q",
-                            protocol::lease_state state = protocol::lease_state::vacant) {
+  actors::lease_view& add_job(const std::string& tenant, const std::string& id,
+                              const std::string& queue = "q",
+                              protocol::lease_state state = protocol::lease_state::vacant) {
     protocol::record r;
     r.lease = protocol::lease_id(id);
     r.job = protocol::job_id(id);
@@ -49,14 +51,31 @@ class fake_gateway final : public actors::gateway {
     spec.payload = "secret payload of " + id;
     spec.submitted_by = "somebody";
     const protocol::lease_key key{protocol::tenant_id(tenant), protocol::lease_id(id)};
-    actors::job_view view;
+    actors::lease_view view;
     view.tenant = key.tenant;
     view.state = std::make_shared<const protocol::record>(std::move(r));
     view.spec = std::make_shared<const actors::job_spec>(std::move(spec));
     view.row = {1};
     return jobs[key] = std::move(view);
   }
-  void change(actors::job_view& job, const std::function<void(protocol::record&)>& how) {
+  actors::lease_view& add_lock(const actors::acquire_request& what) {
+    protocol::record r;
+    r.lease = what.key.lease;
+    r.job = protocol::job_id(what.canonical);
+    r.kind = protocol::lease_kind::lock;
+    r.state = protocol::lease_state::active;
+    r.gen = {1};
+    r.held_by = what.holder;
+    r.acquired_at = r.issued_at = time;
+    r.expires_at = time + what.spec.policy.lease_duration;
+    actors::lease_view view;
+    view.tenant = what.key.tenant;
+    view.state = std::make_shared<const protocol::record>(std::move(r));
+    view.lock = std::make_shared<const actors::lock_spec>(what.spec);
+    view.row = {1};
+    return jobs[what.key] = std::move(view);
+  }
+  void change(actors::lease_view& job, const std::function<void(protocol::record&)>& how) {
     protocol::record r = *job.state;
     how(r);
     job.state = std::make_shared<const protocol::record>(std::move(r));
@@ -80,15 +99,17 @@ class fake_gateway final : public actors::gateway {
   }
 
   void submit(actors::submit_request what, std::function<void(actors::answer)> reply) override {
+    calls.emplace_back("submit");
     submitted.push_back(what);
     if (answer_with) return reply(*answer_with);
     const std::string id = what.job ? what.job->value : "made-" + std::to_string(submitted.size());
-    actors::job_view& view = add_job(what.tenant.value, id, what.spec.queue);
+    actors::lease_view& view = add_job(what.tenant.value, id, what.spec.queue);
     view.spec = std::make_shared<const actors::job_spec>(what.spec);
     reply({protocol::decision::accepted, protocol::reason::submitted, view, {}, true});
   }
   void operate(protocol::lease_key key, protocol::event what,
                std::function<void(actors::answer)> reply) override {
+    calls.emplace_back("operate");
     operated.emplace_back(key, what);
     if (answer_with) return reply(*answer_with);
     const auto found = jobs.find(key);
@@ -101,21 +122,65 @@ class fake_gateway final : public actors::gateway {
            {},
            false});
   }
-  void find_job(protocol::lease_key key,
-                std::function<void(std::optional<actors::job_view>)> reply) override {
-    const auto found = jobs.find(key);
-    reply(found == jobs.end() ? std::nullopt : std::optional(found->second));
+  void find_lease(protocol::lease_key key,
+                  std::function<void(std::optional<actors::lease_view>)> reply) override {
+    calls.emplace_back("find_lease");
+    reply(look(key));
   }
   void await_settled(protocol::lease_key key, protocol::instant until,
-                     std::function<void(std::optional<actors::job_view>)> reply) override {
+                     std::function<void(std::optional<actors::lease_view>)> reply) override {
+    calls.emplace_back("await_settled");
     awaited_until = until;
-    find_job(std::move(key), std::move(reply));
+    reply(look(key));
+  }
+  void acquire(actors::acquire_request what, std::function<void(actors::answer)> reply) override {
+    calls.emplace_back("acquire");
+    acquired.push_back(what);
+    if (answer_with) return reply(*answer_with);
+    const bool known = jobs.contains(what.key);
+    auto& view = known ? jobs[what.key] : add_lock(what);
+    actors::answer said;
+    said.decision = known ? protocol::decision::rejected : protocol::decision::accepted;
+    said.reason = known ? protocol::reason::already_held : protocol::reason::acquired;
+    said.lease = view;
+    said.created = !known;
+    said.granted = view.state->gen;
+    reply(std::move(said));
+  }
+  void await_change(protocol::lease_key key, std::optional<protocol::generation>,
+                    protocol::instant until,
+                    std::function<void(std::optional<actors::lease_view>)> reply) override {
+    calls.emplace_back("await_change");
+    awaited_until = until;
+    reply(look(key));
+  }
+  void list_locks(actors::lock_filter filter, std::string page_token, std::size_t page_size,
+                  std::function<void(actors::lock_page)> reply) override {
+    calls.emplace_back("list_locks");
+    actors::lock_page page;
+    for (const auto& [key, view] : jobs) {
+      if (key.tenant != filter.tenant || !view.lock || key.lease.value <= page_token) continue;
+      if (page.locks.size() == page_size) {
+        page.next = page.locks.back().state->lease.value;
+        break;
+      }
+      page.locks.push_back(view);
+    }
+    reply(std::move(page));
+  }
+  void find_fence(protocol::lease_key key, std::function<void(actors::fence_view)> reply) override {
+    calls.emplace_back("find_fence");
+    const auto found = jobs.find(key);
+    if (found == jobs.end()) return reply({{}, {7}, {}});
+    reply({found->second.state->gen, found->second.state->gen,
+           found->second.lock ? found->second.lock->name.program : ""});
   }
   void list_jobs(actors::job_filter filter, std::string page_token, std::size_t page_size,
                  std::function<void(actors::job_page)> reply) override {
+    calls.emplace_back("list_jobs");
     actors::job_page page;
     for (const auto& [key, view] : jobs) {
-      if (key.tenant != filter.tenant || key.lease.value <= page_token) continue;
+      if (key.tenant != filter.tenant || !view.spec || key.lease.value <= page_token) continue;
       if (filter.queue && view.spec->queue != *filter.queue) continue;
       if (filter.state && view.state->state != *filter.state) continue;
       if (page.jobs.size() == page_size) {
@@ -128,18 +193,21 @@ class fake_gateway final : public actors::gateway {
   }
   void why(protocol::lease_key key,
            std::function<void(std::optional<actors::why_view>)> reply) override {
+    calls.emplace_back("why");
     const auto found = jobs.find(key);
     if (found == jobs.end()) return reply(std::nullopt);
     reply(actors::why_view{found->second, "no_worker", "No worker takes this queue."});
   }
   void workers(protocol::tenant_id tenant,
                std::function<void(std::vector<actors::worker_view>)> reply) override {
+    calls.emplace_back("workers");
     auto out = all_workers;
     std::erase_if(out, [&](const auto& w) { return w.tenant != tenant; });
     reply(std::move(out));
   }
   void queues(protocol::tenant_id tenant,
               std::function<void(std::vector<actors::queue_view>)> reply) override {
+    calls.emplace_back("queues");
     auto out = all_queues;
     std::erase_if(out, [&](const auto& q) { return q.tenant != tenant; });
     reply(std::move(out));
@@ -153,6 +221,12 @@ class fake_gateway final : public actors::gateway {
   void unwatch(std::int64_t watch) override { watches.erase(watch); }
 
   protocol::instant now() const override { return time; }
+
+ private:
+  std::optional<actors::lease_view> look(const protocol::lease_key& key) const {
+    const auto found = jobs.find(key);
+    return found == jobs.end() ? std::nullopt : std::optional(found->second);
+  }
 };
 
 }  // namespace leasehold::tests

@@ -91,7 +91,7 @@ class test_api final : public server::http_handler {
  public:
   explicit test_api(std::shared_ptr<witness> seen) : seen_(std::move(seen)) {}
 
-  void handle(server::http_request request, std::shared_ptr<const bool> gone,
+  void handle(server::http_request request, std::shared_ptr<const std::atomic<bool>> gone,
               std::function<void(server::http_response)> reply) override {
     seen_->note(request.target);
     if (request.target == "/wait") {
@@ -99,6 +99,10 @@ class test_api final : public server::http_handler {
       reply_ = std::move(reply);
     } else if (request.target == "/big") {
       reply({200, {}, std::string(4'000'000, 'b')});
+    } else if (request.target == "/names") {
+      std::string names;
+      for (const auto& name : request.certificate) names += name + ';';
+      reply({200, {}, names});
     } else {
       reply({200, {{"x-method", request.method}}, request.target + ' ' + request.body});
     }
@@ -128,14 +132,15 @@ class test_api final : public server::http_handler {
 
  private:
   std::shared_ptr<witness> seen_;
-  std::shared_ptr<const bool> gone_;
+  std::shared_ptr<const std::atomic<bool>> gone_;
   std::function<void(server::http_response)> reply_;
   std::weak_ptr<server::socket> last_socket_;
 };
 
 class net_rig {
  public:
-  explicit net_rig(server::net_limits limits = {}, std::size_t threads = 1) {
+  explicit net_rig(server::net_limits limits = {}, std::size_t threads = 1,
+                   std::shared_ptr<const server::live_tls> tls = nullptr) {
     std::vector<server::listener::thread> served;
     for (std::size_t i = 0; i < threads; ++i) {
       loops_.push_back(std::make_unique<server::thread_loop>());
@@ -143,7 +148,7 @@ class net_rig {
       apis_.push_back(std::make_shared<test_api>(seen_));
       served.push_back({loops_.back().get(), apis_.back()});
     }
-    listener_ = std::make_unique<server::listener>(std::move(served), limits);
+    listener_ = std::make_unique<server::listener>(std::move(served), limits, std::move(tls));
     auto opened = listener_->open("127.0.0.1", 0);
     if (const auto* failed = std::get_if<server::listen_failed>(&opened)) {
       ADD_FAILURE() << failed->sentence;

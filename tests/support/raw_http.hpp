@@ -163,7 +163,8 @@ inline std::int64_t number_at(std::string_view text, std::size_t at) {
 }
 
 /// Reads one answer by its content-length. `body`: false for an answer to HEAD.
-inline std::optional<raw_answer> read_answer(raw_peer& peer, bool body = true) {
+template <class Peer>
+std::optional<raw_answer> read_answer(Peer& peer, bool body = true) {
   const auto head = peer.read_until("\r\n\r\n");
   if (!head || head->size() < 12) return std::nullopt;
   raw_answer answer{static_cast<int>(number_at(*head, 9)), *head, ""};
@@ -205,7 +206,8 @@ inline std::string bytes_of(const raw_frame& frame) {
 }
 
 /// Reads one frame of the server.
-inline std::optional<raw_frame> read_frame(raw_peer& peer) {
+template <class Peer>
+std::optional<raw_frame> read_frame(Peer& peer) {
   const auto head = peer.read_exactly(2);
   if (!head) return std::nullopt;
   const auto byte = [](char c) {
@@ -230,7 +232,8 @@ inline std::optional<raw_frame> read_frame(raw_peer& peer) {
 
 /// Skips to the server's close frame and gives its code: 1005 when it has none, nothing when it
 /// does not come.
-inline std::optional<int> read_close_code(raw_peer& peer) {
+template <class Peer>
+std::optional<int> read_close_code(Peer& peer) {
   while (const auto frame = read_frame(peer)) {
     if (frame->opcode != 8) continue;
     if (frame->payload.size() < 2) return 1005;

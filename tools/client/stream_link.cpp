@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl/context.hpp>
@@ -81,21 +82,43 @@ class plain_or_tls {
 
 using web_socket = websocket::stream<plain_or_tls, false>;
 
+/// A sentence when a file cannot be used; then the context is good for nothing.
+std::optional<std::string> set_up(asio::ssl::context& trust, const link_options& options) {
+  error_code error;
+  const auto fault = [&](std::string_view what, const std::string& file) {
+    return "cannot use the " + std::string(what) + " in " + file + ": " + error.message();
+  };
+  SSL_CTX_set_min_proto_version(trust.native_handle(), TLS1_2_VERSION);
+  trust.set_verify_mode(asio::ssl::verify_peer, error);
+  if (options.ca_file.empty()) {
+    trust.set_default_verify_paths(error);
+    if (error) return fault("trusted certificates", "the system's directory");
+  } else if (trust.load_verify_file(options.ca_file, error); error) {
+    return fault("trusted certificates", options.ca_file);
+  }
+  if (options.cert_file.empty() != options.key_file.empty()) {
+    return "a client certificate and its key belong together: name both files, or none";
+  }
+  if (options.cert_file.empty()) return std::nullopt;
+  // Nobody is there to be asked for a passphrase.
+  trust.set_password_callback([](std::size_t, auto) { return std::string(); }, error);
+  if (trust.use_certificate_chain_file(options.cert_file, error); error) {
+    return fault("client certificate", options.cert_file);
+  }
+  if (trust.use_private_key_file(options.key_file, asio::ssl::context::pem, error); error) {
+    return fault("key of the client certificate", options.key_file);
+  }
+  return std::nullopt;
+}
+
 class beast_link final : public stream_link {
  public:
   beast_link(link_events& events, link_options options)
       : events_(events),
         options_(std::move(options)),
         timer_(loop_),
-        trust_(asio::ssl::context::tls_client) {
-    error_code error;
-    if (options_.ca_file.empty()) {
-      trust_.set_default_verify_paths(error);
-    } else {
-      trust_.load_verify_file(options_.ca_file, error);
-    }
-    trust_.set_verify_mode(asio::ssl::verify_peer);
-  }
+        trust_(asio::ssl::context::tls_client),
+        trust_fault_(set_up(trust_, options_)) {}
 
   void open(const stream_address& where, const std::string& token, bool json) override;
   void send(std::string message) override;
@@ -138,6 +161,7 @@ class beast_link final : public stream_link {
   asio::io_context loop_{1};
   asio::steady_timer timer_;
   asio::ssl::context trust_;
+  std::optional<std::string> trust_fault_;  ///< why there can be no TLS
   stream_address where_;
   std::string token_;
   bool json_ = false;
@@ -174,10 +198,15 @@ void beast_link::connect(const attempt_ptr& a, const tcp::resolver::results_type
 }
 
 void beast_link::secure(const attempt_ptr& a) {
+  if (trust_fault_) return end(a, {.sentence = *trust_fault_});
   a->socket.next_layer().use_tls(trust_);
   auto& tls = *a->socket.next_layer().tls();
-  SSL_set_tlsext_host_name(tls.native_handle(), where_.host.c_str());
-  tls.set_verify_callback(asio::ssl::host_name_verification(where_.host));
+  error_code no_address;
+  asio::ip::make_address(where_.host, no_address);
+  if (no_address) SSL_set_tlsext_host_name(tls.native_handle(), where_.host.c_str());
+  error_code unset;
+  tls.set_verify_callback(asio::ssl::host_name_verification(where_.host), unset);
+  if (unset) return end(a, {.sentence = "TLS cannot be set up: " + unset.message()});
   a->socket.next_layer().tcp_layer().expires_after(handshake_patience);
   tls.async_handshake(asio::ssl::stream_base::client, [this, a](error_code error) {
     if (a->over) return;
@@ -297,6 +326,11 @@ void beast_link::wake_at(local_time when) {
 }
 
 }  // namespace
+
+std::optional<std::string> find_link_fault(const link_options& options) {
+  asio::ssl::context probe(asio::ssl::context::tls_client);
+  return set_up(probe, options);
+}
 
 std::unique_ptr<stream_link> make_stream_link(link_events& events, link_options options) {
   return std::make_unique<beast_link>(events, std::move(options));

@@ -64,9 +64,14 @@ class stream_link {
 };
 
 struct link_options {
-  std::string ca_file;  ///< certificates to trust (PEM); empty: the system's
+  std::string ca_file;    ///< certificates to trust (PEM); empty: the system's
+  std::string cert_file;  ///< our own certificate with those up to its root (PEM); empty: none
+  std::string key_file;   ///< its key (PEM)
   std::string user_agent;
 };
+
+/// What is wrong with the files, in one sentence; nothing when TLS can be spoken with them.
+std::optional<std::string> find_link_fault(const link_options& options);
 
 std::unique_ptr<stream_link> make_stream_link(link_events& events, link_options options);
 

@@ -40,6 +40,10 @@ std::optional<std::string> find_fault(const worker_options& options) {
     if (!parse_stream_address(url))
       return "'" + url + "' is not of the form ws://HOST:PORT/v1/stream";
   }
+  const link_options files{options.ca_file, options.cert_file, options.key_file, {}};
+  const bool has_tls = std::ranges::any_of(
+      options.urls, [](const auto& url) { return parse_stream_address(url)->tls; });
+  if (auto fault = has_tls ? find_link_fault(files) : std::nullopt) return fault;
   if (options.queues.empty()) return "no queue is named; give at least one";
   if (!options.on_job) return "nothing is there to run jobs; set on_job";
   std::int64_t slots = 0;

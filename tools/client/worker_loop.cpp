@@ -47,6 +47,8 @@ worker::loop::loop(worker_options options, std::vector<stream_address> addresses
       random_(std::random_device{}()),
       link_(make_stream_link(*this,
                              {.ca_file = options_.ca_file,
+                              .cert_file = options_.cert_file,
+                              .key_file = options_.key_file,
                               .user_agent = options_.client_name + "/" + options_.client_version})),
       told_(1) {
   if (!options_.executor) pool_ = std::make_unique<task_pool>(slots_of(options_.queues));
@@ -288,6 +290,9 @@ void worker::loop::on(const session_ready& what) {
 
 void worker::loop::on(const session_drain& what) {
   sent_to_ = parse_stream_address(what.where);
+  // Whoever asked for TLS everywhere does not send the token without it because somebody says so.
+  const bool may_be_plain = std::ranges::any_of(addresses_, [](const auto& a) { return !a.tls; });
+  if (sent_to_ && !sent_to_->tls && !may_be_plain) sent_to_.reset();
   tell(worker_event::kind::draining, what.where);
 }
 

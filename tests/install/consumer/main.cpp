@@ -3,6 +3,7 @@
 #include <string>
 
 #include "leasehold/actors/coordinator.hpp"
+#include "leasehold/client/fencing_guard.hpp"
 #include "leasehold/client/worker.hpp"
 #include "leasehold/protocol/codec.hpp"
 #include "leasehold/protocol/rules.hpp"
@@ -32,6 +33,10 @@ int main() {
   codec.encode({&beat, 1}, bytes);
   const auto back = codec.decode_worker(std::as_bytes(std::span(bytes)));
   if (back.frames.size() != 1 || back.frames.front() != beat) return 2;
+
+  leasehold::client::fencing_guard guard;
+  guard.raise("k", 2);
+  if (guard.raise("k", 1) != leasehold::client::fence_verdict::stale) return 4;
 
   // Linked, not run: the coordinator needs a store and the worker a server.
   const bool linked = &leasehold::actors::coordinator::start != nullptr &&

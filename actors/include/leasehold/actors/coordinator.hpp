@@ -36,6 +36,7 @@ struct coordinator_options {
   std::shared_ptr<actors::counters> counters;
   std::vector<thread_host> threads;
   std::function<std::string()> make_id;  ///< a job id nobody had before; any thread
+  lock_naming name_lock;  ///< of Acquire frames; empty: they are answered unsupported_frame
   /// The store took no write (`why` says what), or takes them again (`why` is empty). At most one
   /// call for each change and every ten seconds of trouble; any thread.
   std::function<void(std::string_view why)> on_store_trouble;

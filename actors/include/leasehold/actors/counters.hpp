@@ -73,6 +73,8 @@ struct counters {
     refused[static_cast<std::size_t>(why) % reasons].add();
   }
 
+  tally lock_waiters;  ///< gauge: in line for a lock
+
   // ---- store
   tally commits;
   tally commit_failures;

@@ -29,13 +29,14 @@ struct principal {
   std::string name;
   protocol::tenant_id tenant;
   std::vector<role> roles;
-  std::vector<std::string> queues;  ///< that it may use; "*" for all
-  std::vector<std::string> programs;
+  std::vector<std::string> queues;       ///< that it may use; "*" for all
+  std::vector<std::string> programs;     ///< whose locks it may use; "*" for all
   std::int64_t max_leases = 10000;       ///< held at once over all its sessions
   std::int64_t requests_per_second = 0;  ///< 0: no limit
 
   [[nodiscard]] bool has(role wanted) const;
   [[nodiscard]] bool may_use_queue(std::string_view queue) const;
+  [[nodiscard]] bool may_use_program(std::string_view program) const;
 };
 
 /// Where a session's answers go; implemented by the socket. Called by the session's actor, one call
@@ -58,15 +59,30 @@ using session_id = std::int64_t;  ///< unique in the process; the session's epoc
 struct answer {
   protocol::decision decision = protocol::decision::rejected;
   protocol::reason reason = protocol::reason::none;
-  std::optional<job_view> job;  ///< where the caller may see it
+  std::optional<lease_view> lease;  ///< where the caller may see it
   protocol::duration retry_after;
   bool created = false;  ///< a new job: 201
+  /// acquire: the generation that the request was answered with, also when it was repeated; 0:
+  /// none.
+  protocol::generation granted;
 };
 
 struct submit_request {
   protocol::tenant_id tenant;
   std::optional<protocol::job_id> job;  ///< else made
   job_spec spec;
+};
+
+/// Takes a lock if it is free, or waits in line for it.
+struct acquire_request {
+  protocol::lease_key key;
+  std::string canonical;  ///< the canonical key
+  protocol::holder holder;
+  protocol::instant sent_at;
+  protocol::request_id request;
+  lock_spec spec;
+  protocol::duration wait;     ///< 0: it does not wait
+  std::function<bool()> gone;  ///< whether nobody waits any more; any thread; may be empty
 };
 
 struct job_filter {
@@ -77,8 +93,28 @@ struct job_filter {
 };
 
 struct job_page {
-  std::vector<job_view> jobs;  ///< ordered by job id
-  std::string next;            ///< page token; empty at the end
+  std::vector<lease_view> jobs;  ///< ordered by job id
+  std::string next;              ///< page token; empty at the end
+};
+
+struct lock_filter {
+  protocol::tenant_id tenant;
+  std::optional<std::string> owner;  ///< a principal, or PRINCIPAL/INSTANCE
+  std::optional<std::pair<protocol::target_kind, std::string>> target;  ///< normalised
+  std::optional<std::string> program;
+  std::optional<protocol::lease_state> state;
+};
+
+struct lock_page {
+  std::vector<lease_view> locks;  ///< ordered by lease id
+  std::string next;               ///< page token; empty at the end. A page may be short before it
+};
+
+/// What a fencing token is measured by.
+struct fence_view {
+  protocol::generation live;      ///< whose time runs now; 0: nobody's
+  protocol::generation observed;  ///< the highest that was ever granted, or may have been
+  std::string program;            ///< of the lock; empty: it is not known
 };
 
 struct worker_view {
@@ -106,7 +142,7 @@ struct queue_view {
 
 /// Why a job is not offered now, in one word and one sentence.
 struct why_view {
-  job_view job;
+  lease_view job;
   std::string word;  ///< settled, held, not_before, backoff, frozen, unresolved, no_worker,
                      ///< no_matching_labels, no_credit, queue_limit, behind
   std::string sentence;
@@ -127,16 +163,27 @@ class gateway {
 
   // ---- operations
   virtual void submit(submit_request what, std::function<void(answer)> reply) = 0;
-  /// cancel, revoke, resolve, reconcile.
+  /// cancel, revoke, resolve, reconcile; renew and release of a lock.
   virtual void operate(protocol::lease_key key, protocol::event what,
                        std::function<void(answer)> reply) = 0;
 
+  /// The reply comes once the lock is granted, refused, or the wait is over.
+  virtual void acquire(acquire_request what, std::function<void(answer)> reply) = 0;
+
   // ---- queries; nothing when unknown in that tenant
-  virtual void find_job(protocol::lease_key key,
-                        std::function<void(std::optional<job_view>)> reply) = 0;
-  /// As find_job, but only once the job is settled or `until` has come.
+  virtual void find_lease(protocol::lease_key key,
+                          std::function<void(std::optional<lease_view>)> reply) = 0;
+  /// As find_lease, but only once the job is settled or `until` has come.
   virtual void await_settled(protocol::lease_key key, protocol::instant until,
-                             std::function<void(std::optional<job_view>)> reply) = 0;
+                             std::function<void(std::optional<lease_view>)> reply) = 0;
+  /// As find_lease, but only once `gen` is not the live generation any more, or `until` has come.
+  /// Without a generation: of the one that is live now, or once one is.
+  virtual void await_change(protocol::lease_key key, std::optional<protocol::generation> gen,
+                            protocol::instant until,
+                            std::function<void(std::optional<lease_view>)> reply) = 0;
+  virtual void list_locks(lock_filter filter, std::string page_token, std::size_t page_size,
+                          std::function<void(lock_page)> reply) = 0;
+  virtual void find_fence(protocol::lease_key key, std::function<void(fence_view)> reply) = 0;
   virtual void list_jobs(job_filter filter, std::string page_token, std::size_t page_size,
                          std::function<void(job_page)> reply) = 0;
   virtual void why(protocol::lease_key key, std::function<void(std::optional<why_view>)> reply) = 0;

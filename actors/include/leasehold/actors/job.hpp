@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "leasehold/actors/lock.hpp"
 #include "leasehold/protocol/evidence.hpp"
 #include "leasehold/protocol/frame.hpp"
 
@@ -35,11 +36,12 @@ struct job_spec {
 std::string encode_job(const job_spec& spec);
 std::optional<job_spec> decode_job(std::string_view bytes);
 
-/// A job as a reader sees it: one consistent state, durable.
-struct job_view {
+/// A job or a lock as a reader sees it: one consistent state, durable.
+struct lease_view {
   protocol::tenant_id tenant;
   std::shared_ptr<const protocol::record> state;
-  std::shared_ptr<const job_spec> spec;
+  std::shared_ptr<const job_spec> spec;   ///< null: it is no job
+  std::shared_ptr<const lock_spec> lock;  ///< null: it is no lock
   protocol::policy_id policy;
   protocol::row_number row;  ///< the lease's newest row
 };

@@ -2,6 +2,7 @@
 // hears them. The way of a frame goes through them from top to bottom.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -31,6 +32,7 @@ struct session_ref {
   protocol::holder holder;
   place where;
   std::shared_ptr<const principal> who;
+  std::shared_ptr<std::atomic<bool>> gone;  ///< set once its socket is closed; any thread reads it
 };
 using session_ptr = std::shared_ptr<const session_ref>;
 
@@ -93,12 +95,17 @@ struct shard_operation {
   protocol::lease_key key;
   protocol::event what;
   protocol::instant ingress;
-  std::shared_ptr<const job_spec> spec;  ///< submit
-  session_ptr session;                   ///< offer: whom to
-  std::function<void(answer)> reply;     ///< empty: nobody waits; runs on `reply_thread`
+  std::shared_ptr<const job_spec> spec;   ///< submit
+  std::shared_ptr<const lock_spec> lock;  ///< acquire
+  session_ptr session;                    ///< offer: whom to; acquire by a frame: whose it is
+  std::function<void(answer)> reply;      ///< empty: nobody waits; runs on `reply_thread`
   std::size_t reply_thread = 0;
-  bool may_create = false;  ///< submit
-  bool reserved = false;    ///< it has taken its part of the tenant's limits
+  protocol::instant wait_until;  ///< acquire: in line for so long; 0: it does not wait
+  std::function<bool()> gone;    ///< acquire: whether nobody waits any more
+  bool has_waited = false;       ///< acquire: it stood in line
+  bool tied = false;             ///< release: its holder did not ask for it
+  bool may_create = false;       ///< submit
+  bool reserved = false;         ///< it has taken its part of the tenant's limits
 };
 /// A holder has a new session: which of its leases live, and what became of those it runs.
 struct resume_leases {
@@ -108,6 +115,25 @@ struct resume_leases {
 struct shard_query {
   std::function<void(class shard_actor&)>
       ask;  ///< runs inside the shard's actor; reads committed state
+};
+/// A waiter of this session leaves the line: the one of this Acquire frame.
+struct stop_waiting {
+  protocol::lease_key key;
+  session_ptr session;
+  std::int64_t acquire = 0;  ///< the frame's id
+};
+/// A lock that was or is to be acquired lives as long as this generation of a job of the shard.
+struct tie_lock {
+  protocol::lease_key job;
+  protocol::generation gen;
+  protocol::lease_key lock;
+  std::shared_ptr<shard_operation> acquire;  ///< goes on to the lock's shard; null: it is held
+};
+/// That generation has closed.
+struct tie_closed {
+  protocol::lease_key lock;
+  protocol::job_id job;
+  protocol::generation gen;
 };
 struct timer_fired {};
 struct fence_expected {
@@ -173,10 +199,12 @@ struct lease_work {
   protocol::instant stamp;
   protocol::instant fired_at;           ///< a deadline's work: when its timer fired; else 0
   std::vector<protocol::event> events;  ///< none: only what is due
-  std::string attachment;               ///< submit: the job's body
+  std::string attachment;               ///< submit, acquire: the job's or the lock's body
   protocol::tenant_id tenant;
   std::shared_ptr<const protocol::policy> policy;
   protocol::policy_id policy_id;
+  std::shared_ptr<const protocol::policy> asked;  ///< acquire: that the grant is to have
+  protocol::policy_id asked_id;
   protocol::generation floor;
   protocol::grant_record stored{};               ///< what a conflict is resolved by
   protocol::row_number last_row;                 ///< the lease's newest durable row
@@ -347,6 +375,9 @@ LEASEHOLD_MESSAGE(leasehold::actors::shard_frames)
 LEASEHOLD_MESSAGE(leasehold::actors::shard_operation)
 LEASEHOLD_MESSAGE(leasehold::actors::resume_leases)
 LEASEHOLD_MESSAGE(leasehold::actors::shard_query)
+LEASEHOLD_MESSAGE(leasehold::actors::stop_waiting)
+LEASEHOLD_MESSAGE(leasehold::actors::tie_lock)
+LEASEHOLD_MESSAGE(leasehold::actors::tie_closed)
 LEASEHOLD_MESSAGE(leasehold::actors::timer_fired)
 LEASEHOLD_MESSAGE(leasehold::actors::fence_expected)
 LEASEHOLD_MESSAGE(leasehold::actors::fence_returned)

@@ -13,6 +13,7 @@
 
 #include "leasehold/actors/caf_compat.hpp"
 #include "leasehold/actors/counters.hpp"
+#include "leasehold/actors/lock.hpp"
 #include "leasehold/actors/store.hpp"
 #include "leasehold/protocol/units.hpp"
 
@@ -74,7 +75,10 @@ struct actor_options {
       std::size_t{256} * 1024;                 ///< a shard's commit buffer is handed over past this
   std::int64_t leases_per_tenant = 1'000'000;  ///< over all threads
   std::int64_t payload_bytes = 256LL * 1024 * 1024;  ///< of all jobs over all threads
-  std::size_t waiting_groups = 4096;  ///< of one lease; over it operations are refused
+  std::size_t waiting_groups = 4096;         ///< of one lease; over it operations are refused
+  std::size_t waiters_per_lock = 16384;      ///< in line for one lock
+  protocol::duration longest_wait{600'000};  ///< for a lock
+  protocol::policy lock_policy;              ///< of locks whose acquirer names no other
   std::map<std::string, std::int64_t> queue_limits;  ///< most live leases of a queue; absent: none
   std::string node = "leaseholdd";
 };
@@ -95,6 +99,7 @@ struct thread_context {
   std::shared_ptr<const actors::clock> clock;
   std::shared_ptr<actors::timer> timer;
   std::shared_ptr<shard_link> link;
+  lock_naming name_lock;  ///< empty: the stream takes no Acquire
   std::shared_ptr<actors::counters> counters;
   std::vector<place> shards;  ///< by thread
   place journal;

@@ -75,9 +75,10 @@ struct stored_row {
   lease_state state_before = lease_state::none;
   verdict answer;
   std::int64_t rule_version = protocol::rule_version;
-  /// Opaque to the rules. submit: the job's body. policy: its canonical text. clock_anchored: its
-  /// basis (boot, wall, operator). counted: what was counted (counted_frames). base: the lease as a
-  /// whole (history_base). restore: from when on grants are made (restored_backup).
+  /// Opaque to the rules. submit: the job's body. acquire, accepted: the lock's. policy: its
+  /// canonical text. clock_anchored: its basis (boot, wall, operator). counted: what was counted
+  /// (counted_frames). base: the lease as a whole (history_base). restore: from when on grants are
+  /// made (restored_backup).
   std::string attachment;
   friend bool operator==(const stored_row&, const stored_row&) = default;
 };
@@ -109,6 +110,8 @@ class row_group final : public row_sink {
   void on_row(const row& what, const record& after) override;
   /// Attached to the next row (see stored_row::attachment).
   void attach(std::string bytes);
+  /// The rows from here on are judged by another policy: an acquire brings its own.
+  void judge_by(policy_id policy) noexcept { policy_ = policy; }
   /// One row for frames that were only counted; it changes no record.
   void count(const counted_frames& what, instant at, const record& r);
 

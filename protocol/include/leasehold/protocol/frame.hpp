@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "leasehold/protocol/event.hpp"
+#include "leasehold/protocol/lock_key.hpp"
 #include "leasehold/protocol/policy.hpp"
 #include "leasehold/protocol/reason.hpp"
 #include "leasehold/protocol/record.hpp"
@@ -55,13 +56,36 @@ struct credit {
 };
 
 /// Any frame that is judged about a lease: ack, decline, renew, progress, cancel_ack, result,
-/// release, acquire. A result may carry the last progress, which is judged just before it.
+/// release. A result may carry the last progress, which is judged just before it.
 struct lease_frame {
   event what;
   sequence last_progress_sequence;  ///< result: 0 when it carries none
   std::string last_progress_value;
   std::string decline_reason;  ///< decline; evidence for people, at most 4 KiB
   friend bool operator==(const lease_frame&, const lease_frame&) = default;
+};
+
+/// Takes a lock if it is free, or waits in line for it [T]. What is not set has the default of the
+/// coordinator.
+struct acquire {
+  event what;             ///< its kind, who asks (from), sent_at, request; the lock has no id yet
+  lock_name name;         ///< as typed
+  duration ttl;           ///< 0: not set
+  duration max_lifetime;  ///< 0: none
+  duration lock_delay;    ///< 0: none
+  duration wait;          ///< 0: it does not wait
+  std::string execution_id;
+  labels metadata;
+  job_id tie_job;  ///< empty: it is tied to nothing
+  generation tie_generation;
+  friend bool operator==(const acquire&, const acquire&) = default;
+};
+
+/// Ends the wait of an Acquire of the same session.
+struct stop_waiting {
+  lock_name name;            ///< as in the Acquire
+  std::int64_t acquire = 0;  ///< its frame_id
+  friend bool operator==(const stop_waiting&, const stop_waiting&) = default;
 };
 
 struct worker_heartbeat {
@@ -77,7 +101,7 @@ struct goodbye {
 
 struct worker_frame {
   std::int64_t frame_id = 0;
-  std::variant<hello, credit, lease_frame, worker_heartbeat, goodbye> body;
+  std::variant<hello, credit, lease_frame, worker_heartbeat, goodbye, acquire, stop_waiting> body;
   friend bool operator==(const worker_frame&, const worker_frame&) = default;
 };
 

@@ -84,6 +84,10 @@ void apply(record& target, const policy& chosen, const event& what, const verdic
 /// that waits for nobody's time.
 std::optional<instant> next_deadline(const record& r) noexcept;
 
+/// Whether an event with the id of a request that took effect is that request again, and not
+/// another one under its name.
+bool is_repeat(const remembered_request& done, const event& what) noexcept;
+
 /// Applies the deadlines of one lease due at `now`, each dated at its deadline, oldest first.
 void expire_due(record& r, const policy& chosen, instant now, row_sink& rows);
 

@@ -32,12 +32,14 @@ struct worker_event {
 struct worker_options {
   /// ws://HOST:PORT[/v1/stream], or with wss, http or https; tried in turn.
   std::vector<std::string> urls;
-  std::string token;                ///< bearer token; never logged
+  std::string token;                ///< bearer token; never logged; empty: none is sent
   std::vector<queue_slots> queues;  ///< at most most_slots in all
   std::string client_name = "leasehold";
   std::string client_version = "0";
-  std::string ca_file;  ///< certificates to trust for TLS; empty: the system's
-  bool json = false;    ///< speak JSON instead of Protobuf, for watching the wire
+  std::string ca_file;    ///< certificates to trust for TLS (PEM); empty: the system's
+  std::string cert_file;  ///< client certificate for TLS (PEM), with key_file; empty: none
+  std::string key_file;   ///< its key (PEM, no passphrase); never logged
+  bool json = false;      ///< speak JSON instead of Protobuf, for watching the wire
   std::optional<chaos_options> chaos;
   protocol::duration reconnect_first{100};
   protocol::duration reconnect_most{5000};

@@ -1,0 +1,340 @@
+// Locks: who waits in line for one, and what one is tied to. A line is nobody's record: whoever is
+// let through is judged like anybody else, and a line is gone with the process.
+#include <algorithm>
+#include <utility>
+
+#include "actors/shard_actor.hpp"
+#include "actors/standing.hpp"
+#include "leasehold/protocol/rules.hpp"
+
+namespace leasehold::actors {
+
+namespace {
+
+bool is_gone(const shard_operation& waiter) { return waiter.gone && waiter.gone(); }
+
+/// Nobody has it, and nobody is kept from it.
+bool is_free(const protocol::record& r) { return !protocol::is_live(r.state) && !r.frozen; }
+
+}  // namespace
+
+const protocol::remembered_request* remembered(const protocol::record& r,
+                                               const protocol::request_id& id) {
+  if (id.empty()) return nullptr;
+  for (const auto& each : r.requests) {
+    if (each.id == id) return &each;
+  }
+  return nullptr;
+}
+
+void shard_actor::enqueue_operation(lease_entry& entry, shard_operation operation) {
+  event_group group;
+  group.stamp = operation.ingress;
+  group.session = operation.session;
+  group.events.push_back(operation.what);
+  group.operation = std::make_shared<shard_operation>(std::move(operation));
+  enqueue_group(entry, std::move(group));
+}
+
+void shard_actor::take_acquire(shard_operation& operation) {
+  auto* const known = leases_.find(operation.key);
+  if (known == nullptr || !known->known()) {
+    // A restored store knows nothing of the grants after its backup, of no lock.
+    if (operation.ingress < context_->grants_from) {
+      refuse(operation, protocol::reason::retry_not_due);
+      return;
+    }
+    if (!reserve(operation)) {
+      refuse(operation, protocol::reason::rate_limited);
+      return;
+    }
+  }
+  auto& entry = known != nullptr ? *known : leases_.of(operation.key);
+  if (must_wait(known, operation) || lines_.contains(entry.mark)) {
+    if (operation.wait_until > operation.ingress) {
+      join_line(entry, operation);
+      return;
+    }
+  }
+  // Whoever waits for a lock that has just become free goes first.
+  wake_line(entry);
+  if (!entry.idle() && entry.if_awake()->groups->waiting.size() >= options_->waiting_groups) {
+    give_back(operation);
+    refuse(operation, protocol::reason::rate_limited);
+    return;
+  }
+  enqueue_operation(entry, std::move(operation));
+}
+
+bool shard_actor::must_wait(const lease_entry* entry, const shard_operation& operation) {
+  if (entry == nullptr) return false;
+  if (!entry->known()) return !entry->idle();
+  const auto state = entry->state();
+  if (state->kind != protocol::lease_kind::lock) return false;
+  // A request that took effect is answered at once, whoever has the lock now.
+  if (remembered(*state, operation.what.request) != nullptr) return false;
+  return !entry->idle() || !is_free(*state) || operation.ingress < state->next_offer_at;
+}
+
+void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
+  auto& line = lines_[entry.mark];
+  if (line.waiters.size() >= options_->waiters_per_lock) {
+    for (auto it = line.waiters.begin(); it != line.waiters.end();) {
+      const auto at = it++;
+      if (is_gone(*at->second)) give_back(*take_waiter(line, at));
+    }
+  }
+  if (line.waiters.size() >= options_->waiters_per_lock) {
+    give_back(operation);
+    refuse(operation, protocol::reason::rate_limited);
+    return;
+  }
+  if (operation.session) {
+    // It is answered for now: whoever waits must not fill the frames in flight of its session.
+    protocol::frame_verdict verdict;
+    verdict.answers = operation.what.frame_id;
+    verdict.epoch = operation.what.session_epoch;
+    verdict.decision = protocol::decision::deferred;
+    verdict.reason = protocol::reason::awaiting_grant;
+    verdict.outcome = protocol::class_of(verdict.decision, verdict.reason);
+    verdict.standing.lease = operation.key.lease;
+    if (entry.known()) {
+      const auto facts = entry.facts();
+      verdict.standing = standing_of(*facts.state, facts.last_row);
+    }
+    answer_to(operation.session, {0, std::move(verdict)}, 1);
+  }
+  operation.has_waited = true;
+  const auto number = ++next_waiter_;
+  const auto until = operation.wait_until;
+  if (operation.session) {
+    line.by_frame[{operation.session->epoch, operation.what.frame_id}] = number;
+  }
+  line.waiters.emplace(number, std::make_shared<shard_operation>(std::move(operation)));
+  context_->counters->lock_waiters.add();
+  alarm_at(until, [this, mark = entry.mark, number] { end_wait(mark, number); });
+  wake_line(entry);
+}
+
+std::shared_ptr<shard_operation> shard_actor::take_waiter(
+    lock_line& line, std::map<std::uint64_t, std::shared_ptr<shard_operation>>::iterator at) {
+  auto waiter = std::move(at->second);
+  line.waiters.erase(at);
+  if (waiter->session) line.by_frame.erase({waiter->session->epoch, waiter->what.frame_id});
+  context_->counters->lock_waiters.add(-1);
+  return waiter;
+}
+
+void shard_actor::wake_line(lease_entry& entry) {
+  const auto found = lines_.find(entry.mark);
+  if (found == lines_.end() || !entry.idle()) return;
+  auto& line = found->second;
+  const auto now = context_->clock->now();
+  auto& waiters = line.waiters;
+  while (!waiters.empty() && is_gone(*waiters.begin()->second)) {
+    give_back(*take_waiter(line, waiters.begin()));
+  }
+  if (waiters.empty()) {
+    lines_.erase(found);
+    return;
+  }
+  if (now < line.closed_until) return;
+  if (entry.known()) {
+    const auto state = entry.state();
+    if (!is_free(*state)) return;
+    if (now < state->next_offer_at) {
+      wake_line_at(entry.mark, state->next_offer_at);
+      return;
+    }
+  }
+  const auto first = take_waiter(line, waiters.begin());
+  if (waiters.empty()) lines_.erase(found);
+  first->ingress = now;
+  enqueue_operation(entry, std::move(*first));
+}
+
+void shard_actor::wake_line_at(std::uint64_t mark, protocol::instant at) {
+  auto& line = lines_.at(mark);
+  if (line.wakes_at && line.wakes_at <= at) return;
+  line.wakes_at = at;
+  alarm_at(at, [this, mark, at] {
+    const auto found = lines_.find(mark);
+    if (found == lines_.end()) return;
+    if (found->second.wakes_at == at) found->second.wakes_at = {};
+    wake_line(leases_.at(mark));
+  });
+}
+
+void shard_actor::end_wait(std::uint64_t mark, std::uint64_t number) {
+  const auto found = lines_.find(mark);
+  if (found == lines_.end()) return;
+  auto& waiters = found->second.waiters;
+  const auto it = waiters.find(number);
+  if (it == waiters.end()) return;
+  const auto waiter = take_waiter(found->second, it);
+  give_back(*waiter);
+  refuse(*waiter, protocol::reason::wait_deadline_passed);
+  if (waiters.empty()) {
+    lines_.erase(found);
+    rest_or_forget(leases_.at(mark));
+  }
+  send_answers();
+}
+
+void shard_actor::leave_line(const stop_waiting& message) {
+  const auto* entry = leases_.find(message.key);
+  if (entry == nullptr) return;
+  const auto found = lines_.find(entry->mark);
+  if (found == lines_.end()) return;
+  const auto& by_frame = found->second.by_frame;
+  const auto waiter = by_frame.find({message.session->epoch, message.acquire});
+  if (waiter != by_frame.end()) end_wait(entry->mark, waiter->second);
+}
+
+void shard_actor::name_lock(lease_entry& entry, const lock_spec& spec) {
+  entry.is_lock = true;
+  entry.named = kept_name(spec.name.program);
+  if (spec.tie.job.empty() || !protocol::is_live(entry.state()->state)) return;
+  const protocol::lease_key job{entry.tenant(), protocol::lease_id{spec.tie.job.value}};
+  tell(*context_, context_->shard_for(job), tie_lock{job, spec.tie.gen, entry.key(), nullptr});
+}
+
+void shard_actor::lock_granted(lease_entry& entry, const lock_spec& spec) {
+  auto& lease = entry.awake();
+  auto& chosen = policies_[lease.policy];
+  if (!chosen) chosen = std::make_shared<const protocol::policy>(spec.policy);
+  lease.body = encode_lock(spec);
+  lease.body.shrink_to_fit();
+  name_lock(entry, spec);
+}
+
+void shard_actor::answer_request(const lease_entry& entry, const shard_operation& operation,
+                                 const frame_answer& said, protocol::duration retry,
+                                 protocol::generation granted) {
+  const auto facts = entry.facts();
+  if (operation.session) {
+    protocol::frame_verdict verdict;
+    verdict.answers = operation.what.frame_id;
+    verdict.epoch = operation.what.session_epoch;
+    verdict.decision = said.decision;
+    verdict.reason = said.reason;
+    verdict.outcome = protocol::class_of(said.decision, said.reason);
+    verdict.retry_after = retry;
+    verdict.standing = standing_of(*facts.state, facts.last_row);
+    answer_to(operation.session, {0, std::move(verdict)}, operation.has_waited ? 0 : 1);
+    if (operation.has_waited && said.decision == protocol::decision::accepted) {
+      answer_to(
+          operation.session,
+          {0, protocol::granted{standing_of(*facts.state, facts.last_row), operation.what.request}},
+          0);
+    }
+    return;
+  }
+  if (!operation.reply) return;
+  answer a;
+  a.decision = said.decision;
+  a.reason = said.reason;
+  a.retry_after = retry;
+  a.created = said.decision == protocol::decision::accepted;
+  a.granted = granted;
+  if (entry.known()) a.lease = view_of(entry);
+  context_->link->post(operation.reply_thread,
+                       [reply = operation.reply, a = std::move(a)] { reply(a); });
+}
+
+// ---- ties
+// ----------------------------------------------------------------------------------------
+
+void shard_actor::take_tie(tie_lock& message) {
+  if (!loaded_) {
+    early_ties_.push_back(std::move(message));
+    return;
+  }
+  const auto* entry = find(message.job);
+  const auto state = entry != nullptr ? entry->state() : nullptr;
+  const bool lives =
+      state != nullptr && protocol::is_live(state->state) && state->gen == message.gen;
+  if (message.acquire != nullptr) {
+    if (lives) {
+      const auto& to = context_->shard_for(message.acquire->key);
+      tell(*context_, to, std::move(*message.acquire));
+      return;
+    }
+    refuse(*message.acquire, entry == nullptr ? protocol::reason::unknown_lease
+                                              : protocol::reason::generation_closed);
+    send_answers();
+    return;
+  }
+  if (lives) {
+    ties_[entry->mark].push_back({message.gen, std::move(message.lock)});
+    return;
+  }
+  const protocol::job_id job{message.job.lease.value};
+  const auto& to = context_->shard_for(message.lock);
+  tell(*context_, to, tie_closed{std::move(message.lock), job, message.gen});
+}
+
+void shard_actor::close_ties(const lease_entry& entry, const protocol::record& before) {
+  if (ties_.empty() || !protocol::is_live(before.state)) return;
+  const auto found = ties_.find(entry.mark);
+  if (found == ties_.end()) return;
+  const auto after = entry.state();
+  if (protocol::is_live(after->state) && after->gen == before.gen) return;
+  for (auto& tie : found->second) {
+    const auto& to = context_->shard_for(tie.lock);
+    tell(*context_, to,
+         tie_closed{std::move(tie.lock), protocol::job_id{after->lease.value}, tie.gen});
+  }
+  ties_.erase(found);
+}
+
+void shard_actor::end_tied_lock(const tie_closed& message) {
+  auto* const entry = leases_.find(message.lock);
+  if (entry == nullptr || !entry->known()) return;
+  const auto facts = entry->facts();
+  const auto spec = lock_of(facts);
+  if (spec == nullptr || spec->tie != lock_tie{message.job, message.gen} ||
+      !protocol::is_live(facts.state->state)) {
+    return;
+  }
+  shard_operation release;
+  release.key = message.lock;
+  release.ingress = context_->clock->now();
+  release.tied = true;
+  release.what.kind = protocol::event_kind::release;
+  release.what.lease = message.lock.lease;
+  release.what.gen = facts.state->gen;
+  release.what.from = facts.state->held_by;
+  release.what.sent_at = release.ingress;
+  release.what.detail = "The generation of the job that the lock was tied to has closed.";
+  enqueue_operation(*entry, std::move(release));
+}
+
+// ---- readers
+// -------------------------------------------------------------------------------------
+
+void shard_actor::each_lock(const protocol::tenant_id& tenant, const std::string& after,
+                            const std::function<bool(const lease_entry&)>& take) const {
+  const auto& all = leases_.all();
+  const std::string locks = "k:";  // the ids of all locks begin so, and of no job
+  for (auto it = leases_.after({tenant, protocol::lease_id{std::max(after, locks)}});
+       it != all.end() && it->tenant() == tenant && it->lease().starts_with(locks); ++it) {
+    if (it->is_lock && it->known() && !take(*it)) return;
+  }
+}
+
+fence_view shard_actor::fence_of(const protocol::lease_key& key) const {
+  fence_view fence;
+  fence.observed = floors_[protocol::shard_of(key)];
+  const auto* entry = find(key);
+  if (entry == nullptr) return fence;
+  const auto state = entry->state();
+  fence.observed = std::max(fence.observed, state->gen);
+  if (entry->program() != nullptr) fence.program = *entry->program();
+  const bool holds = state->state == protocol::lease_state::active && !state->frozen &&
+                     context_->clock->now() < state->expires_at;
+  if (holds) fence.live = state->gen;
+  return fence;
+}
+
+}  // namespace leasehold::actors

@@ -1,0 +1,8 @@
+-- The first statement of the transaction that writes what the lock protects.
+--   $1: the key of the lock, $2: the token of the writer
+-- One row: the token counts, write on and commit; the row of the key is locked until then, so that
+-- nobody comes between. No row: it is stale, a successor has been here; roll back and write nothing.
+-- Above READ COMMITTED it may end with 40001 instead: run the whole transaction again.
+INSERT INTO fence (key, token) VALUES ($1, $2)
+ON CONFLICT (key) DO UPDATE SET token = excluded.token WHERE fence.token <= excluded.token
+RETURNING token;
