@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
+#include <charconv>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -163,7 +163,10 @@ class copy_check {
     // A page that the disk did not give is told like one that is damaged.
     constexpr std::string_view said = "error code=";
     const auto at = first.find(said);
-    const int code = at == std::string::npos ? 0 : std::atoi(first.c_str() + at + said.size());
+    int code = 0;
+    if (at != std::string::npos) {
+      std::from_chars(first.data() + at + said.size(), first.data() + first.size(), code);
+    }
     if ((code & 0xff) == SQLITE_IOERR) return copy.error(code, "checking");
     return damaged(std::move(first));
   }
@@ -227,7 +230,7 @@ class copy_check {
 
 /// The copy gets its name: as a backup, or as what is no backup.
 std::optional<store_error> name_copy(const backup_options& how, const fs::path& unfinished) {
-  const auto wrong = copy_check(how, unfinished).run();
+  auto wrong = copy_check(how, unfinished).run();
   if (wrong && wrong->what != store_error::kind::corrupt) return wrong;
   const fs::path finished = how.to / (wrong ? damaged_copy_name : database_name);
   std::error_code failed;
