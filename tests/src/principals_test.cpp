@@ -180,9 +180,9 @@ TEST_F(principals_test, AnAuthenticationHoldsNoLongerThanItsProgramsStay) {
       add_token(file(), {.name = "c", .roles = {actors::role::client}, .programs = {"p"}}));
   auto known = std::get<principal_set>(read_principals(file()));
   const actors::principal before = known.entries.front().who;
-  EXPECT_TRUE(known.still_holds(before, hash_token(made.token)));
+  EXPECT_TRUE(known.still_holds(before, {hash_token(made.token), ""}));
   known.entries.front().who.programs = {"q"};
-  EXPECT_FALSE(known.still_holds(before, hash_token(made.token)));
+  EXPECT_FALSE(known.still_holds(before, {hash_token(made.token), ""}));
 }
 
 TEST_F(principals_test, ASecondTokenRotatesTheFirstOut) {
