@@ -104,7 +104,9 @@ TEST(TargetLeasesPage, ListsEveryRefusalByStage) {
     ASSERT_EQ(row.size(), 3U);
     for (const auto& before : split(row[1], ';')) {
       for (const auto& reason : split(row[2], ',')) {
-        EXPECT_TRUE(listed.insert(row[0] + " | " + before + " | " + reason).second);
+        std::string line = row[0];
+        line.append(" | ").append(before).append(" | ").append(reason);
+        EXPECT_TRUE(listed.insert(std::move(line)).second);
       }
     }
   }

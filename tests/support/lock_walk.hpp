@@ -83,11 +83,14 @@ class lock_walk final : public protocol::row_sink {
   void walk_with(const protocol::policy& chosen) {
     policy_ = &chosen;
     std::vector<record> reached{record{}};
-    for (std::size_t i = 0; i < reached.size(); ++i) go_on(reached[i], reached);
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      const record from = reached[i];  // the list grows meanwhile
+      go_on(from, reached);
+    }
   }
 
   /// Applies every event to a copy of the record, at each instant that makes a difference.
-  void go_on(const record from, std::vector<record>& reached) {
+  void go_on(const record& from, std::vector<record>& reached) {
     const std::int64_t now = std::max(begin, from.acquired_at.ms) + 10;
     std::vector<std::int64_t> instants{now};
     if (const auto due = protocol::next_deadline(from)) instants.push_back(due->ms);
