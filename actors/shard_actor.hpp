@@ -290,6 +290,7 @@ class shard_actor final : public coordinator_actor {
     std::map<std::pair<session_id, std::int64_t>, std::uint64_t> by_frame;
     protocol::instant closed_until;  ///< nobody is let through before: the store took no write
     protocol::instant wakes_at;      ///< an alarm is set for then; 0: none
+    protocol::instant pruned_at;     ///< when those that are gone were looked for
   };
   std::map<std::uint64_t, lock_line> lines_;  ///< by mark
   struct tied_lock {

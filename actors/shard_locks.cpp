@@ -78,7 +78,11 @@ bool shard_actor::must_wait(const lease_entry* entry, const shard_operation& ope
 
 void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
   auto& line = lines_[entry.mark];
-  if (line.waiters.size() >= options_->waiters_per_lock) {
+  // A full line is gone through once a second, however many come.
+  const auto now = context_->clock->now();
+  if (line.waiters.size() >= options_->waiters_per_lock &&
+      line.pruned_at + options_->store_retry <= now) {
+    line.pruned_at = now;
     for (auto it = line.waiters.begin(); it != line.waiters.end();) {
       const auto at = it++;
       if (is_gone(*at->second)) give_back(*take_waiter(line, at));
@@ -90,7 +94,7 @@ void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
     return;
   }
   if (operation.session) {
-    // It is answered for now: whoever waits must not fill the frames in flight of its session.
+    // Answered, pending: whoever waits must not fill the frames in flight of its session.
     protocol::frame_verdict verdict;
     verdict.answers = operation.what.frame_id;
     verdict.epoch = operation.what.session_epoch;

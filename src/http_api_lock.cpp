@@ -1,5 +1,7 @@
 #include "src/http_api_lock.hpp"
 
+#include "src/lock_json.hpp"
+
 namespace leasehold::server {
 namespace {
 
@@ -28,10 +30,7 @@ json::object lock_json(const actors::lease_view& lock) {
           {"lease_id", r.lease.value},
           {"tenant", lock.tenant.value},
           {"program", spec.name.program},
-          {"target",
-           {{"kind", protocol::word(spec.name.kind)},
-            {"typed", spec.typed},
-            {"normalised", spec.name.target}}},
+          {"target", to_target_json(spec.name.kind, spec.typed, spec.name.target)},
           {"workflow", spec.name.workflow},
           {"operation_class", spec.name.operation_class},
           {"state", protocol::word(r.state)},

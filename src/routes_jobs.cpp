@@ -127,15 +127,6 @@ void answer_job(const call_ptr& c, const std::optional<actors::lease_view>& foun
   }
 }
 
-/// The id after which the page begins; empty: at the first.
-std::string read_place(call& c) {
-  const auto token = c.query.text("page_token", 512);
-  if (!token) return {};
-  auto id = read_page_token(c.who.tenant, *token);
-  if (!id) c.query.refuse("page_token takes a next_page_token of this list, as it was given.");
-  return std::move(id).value_or("");
-}
-
 std::optional<input_fault> read_filter(call& c, actors::job_filter& filter) {
   filter.tenant = c.who.tenant;
   filter.queue = c.query.text("queue", 128);

@@ -77,31 +77,19 @@ std::string read_lock_text(field_reader& fields) {
 // ---- how the coordinator's answer is shown
 
 void answer_lock(const call_ptr& c, const actors::answer& given) {
-  if (given.decision == protocol::decision::rejected) {
-    problem p;
-    p.reason = given.reason;
-    p.retry_after = given.retry_after;
-    if (given.lease) p.lease = brief_of(*given.lease);
-    return c->refuse(std::move(p));
-  }
-  json::object body{{"decision", protocol::word(given.decision)},
-                    {"reason", protocol::word(given.reason)},
-                    {"request_id", c->request_id}};
+  json::object more;
+  std::string location;
   if (given.granted.value > 0 && given.lease) {
     const auto& now = *given.lease->state;
-    body["grant"] = {{"generation", given.granted.value},
+    more["grant"] = {{"generation", given.granted.value},
                      {"holds", now.gen == given.granted && protocol::is_live(now.state)}};
   }
-  const bool shown = given.lease && given.lease->lock;
-  body["lock"] = shown ? json::value(lock_json(*given.lease)) : json::value();
-  http_response out;
-  out.status = given.created ? 201 : protocol::http_status_of(given.decision, given.reason);
-  out.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-  if (given.created && shown) {
-    out.headers.emplace_back("Location", "/v1/locks/" + given.lease->state->lease.value);
+  more["lock"] = nullptr;
+  if (given.lease && given.lease->lock) {
+    more["lock"] = lock_json(*given.lease);
+    location = "/v1/locks/" + given.lease->state->lease.value;
   }
-  out.body = json::serialize(body) + "\n";
-  c->reply(std::move(out));
+  answer_with(c, given, std::move(more), location);
 }
 
 // ---- acquire
@@ -187,15 +175,6 @@ actors::lock_filter read_filter(call& c) {
     }
   }
   return filter;
-}
-
-/// The id after which the page begins; empty: at the first.
-std::string read_place(call& c) {
-  const auto token = c.query.text("page_token", 512);
-  if (!token) return {};
-  auto id = read_page_token(c.who.tenant, *token);
-  if (!id) c.query.refuse("page_token takes a next_page_token of this list, as it was given.");
-  return std::move(id).value_or("");
 }
 
 // ---- renew, release, revoke

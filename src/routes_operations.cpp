@@ -1,6 +1,7 @@
 // What clients and operators do to a job: cancel, redrive, revoke, resolve, reconcile.
 #include "src/config_text.hpp"
 #include "src/http_api_job.hpp"
+#include "src/page_token.hpp"
 #include "src/routes_answer.hpp"
 
 namespace leasehold::server {
@@ -86,7 +87,16 @@ void submit_and_answer(const call_ptr& c, actors::submit_request what) {
                           [c](const actors::answer& given) { answer_decision(c, given); });
 }
 
-void answer_decision(const call_ptr& c, const actors::answer& given) {
+std::string read_place(call& c) {
+  const auto token = c.query.text("page_token", 512);
+  if (!token) return {};
+  auto id = read_page_token(c.who.tenant, *token);
+  if (!id) c.query.refuse("page_token takes a next_page_token of this list, as it was given.");
+  return std::move(id).value_or("");
+}
+
+void answer_with(const call_ptr& c, const actors::answer& given, json::object more,
+                 const std::string& location) {
   if (given.decision == protocol::decision::rejected) {
     problem p;
     p.reason = given.reason;
@@ -97,15 +107,23 @@ void answer_decision(const call_ptr& c, const actors::answer& given) {
   json::object body{{"decision", protocol::word(given.decision)},
                     {"reason", protocol::word(given.reason)},
                     {"request_id", c->request_id}};
-  body["job"] = given.lease ? json::value(to_json(*given.lease, false)) : json::value();
+  for (auto& each : more) body[each.key()] = std::move(each.value());
   http_response out;
   out.status = given.created ? 201 : protocol::http_status_of(given.decision, given.reason);
   out.headers = {{"Content-Type", "application/json"}, {"Cache-Control", "no-store"}};
-  if (given.created && given.lease) {
-    out.headers.emplace_back("Location", "/v1/jobs/" + given.lease->state->job.value);
-  }
+  if (given.created && given.lease) out.headers.emplace_back("Location", location);
   out.body = json::serialize(body) + "\n";
   c->reply(std::move(out));
+}
+
+void answer_decision(const call_ptr& c, const actors::answer& given) {
+  json::object more{{"job", nullptr}};
+  std::string location;
+  if (given.lease) {
+    more["job"] = to_json(*given.lease, false);
+    location = "/v1/jobs/" + given.lease->state->job.value;
+  }
+  answer_with(c, given, std::move(more), location);
 }
 
 void serve_cancel(const call_ptr& c) { operate(c, event_kind::cancel, read_reason); }

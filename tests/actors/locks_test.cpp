@@ -205,6 +205,9 @@ TEST(Locks, ALineThatIsFullTakesNobodyMore) {
   const auto second = a.ask("x", 60'000);
   EXPECT_EQ(reason_of(a.ask("x", 60'000)), reason::rate_limited);
   *gone = true;
+  EXPECT_EQ(reason_of(a.ask("x", 60'000)), reason::rate_limited)
+      << "it was looked through just now";
+  rig.advance(1000);
   const auto third = a.ask("x", 60'000);
   EXPECT_FALSE(third->has_value());
   EXPECT_EQ(rig.counters->lock_waiters.value(), 2);

@@ -3,8 +3,11 @@
 
 #include <poll.h>
 
+#include <cstdlib>
+#include <iostream>
 #include <vector>
 
+#include "figures.hpp"
 #include "load_socket.hpp"
 
 namespace leasehold::bench {
@@ -29,6 +32,26 @@ bool poll_all(Many& many, SocketOf socket_of, int wait_ms = 100) {
     if ((wait++->revents & (POLLIN | POLLHUP | POLLERR)) != 0) socket_of(each).fill();
   }
   return true;
+}
+
+/// One turn of every worker of a load, and then over its sockets. The process ends without
+/// sessions.
+template <class Workers>
+void turn_all(Workers& workers) {
+  for (auto& each : workers) each.turn();
+  if (poll_all(workers, [](auto& each) -> load_socket& { return each.socket(); })) return;
+  std::cerr << "leasehold_bench: every session has ended\n";
+  std::exit(1);
+}
+
+/// Turns for so many seconds; `show` hears how many have passed.
+template <class Workers, class Show>
+void turn_for(Workers& workers, double seconds, Show show) {
+  const auto begun = steady::now();
+  for (double s = 0; s < seconds; s = seconds_since(begun)) {
+    turn_all(workers);
+    show(s);
+  }
 }
 
 }  // namespace leasehold::bench

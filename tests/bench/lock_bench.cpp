@@ -50,11 +50,12 @@ class lock_bench {
     }
     tools::progress_bar bar("locking by " + std::to_string(batch),
                             static_cast<std::int64_t>(how_.warm_up_s + how_.seconds));
-    go_on(how_.warm_up_s, [&](double s) { bar.show(static_cast<std::int64_t>(s)); });
+    turn_for(workers_, how_.warm_up_s, [&](double s) { bar.show(static_cast<std::int64_t>(s)); });
     for (auto& each : workers_) each.take_tally();
     const auto begun = steady::now();
     const double cpu = cpu_seconds_of(server_.process());
-    go_on(how_.seconds, [&](double s) { bar.show(static_cast<std::int64_t>(how_.warm_up_s + s)); });
+    turn_for(workers_, how_.seconds,
+             [&](double s) { bar.show(static_cast<std::int64_t>(how_.warm_up_s + s)); });
     const double took = seconds_since(begun);
     const double server_cpu = cpu_seconds_of(server_.process()) - cpu;
     bar.finish();
@@ -75,24 +76,8 @@ class lock_bench {
     out.p50_ms = spread.at(0.5);
     out.p99_ms = spread.at(0.99);
     figures_.push_back(out);
-    while (!std::ranges::all_of(workers_, [](const auto& w) { return w.idle(); })) turn();
-  }
-
-  template <class Show>
-  void go_on(double seconds, Show show) {
-    const auto begun = steady::now();
-    for (double s = 0; s < seconds; s = seconds_since(begun)) {
-      turn();
-      show(s);
-    }
-  }
-
-  void turn() {
-    for (auto& each : workers_) each.turn();
-    if (!poll_all(workers_, [](lock_worker& w) -> load_socket& { return w.socket(); })) {
-      std::cerr << "leasehold_bench: every session has ended\n";
-      std::exit(1);
-    }
+    while (!std::ranges::all_of(workers_, [](const auto& w) { return w.idle(); }))
+      turn_all(workers_);
   }
 
   void print_table() const {

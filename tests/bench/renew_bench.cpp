@@ -83,7 +83,7 @@ class renew_bench {
       for (const auto& each : workers_) held += each.held();
       bar.show(static_cast<std::int64_t>(held));
       if (std::ranges::all_of(workers_, &renew_worker::holds_all)) break;
-      turn();
+      turn_all(workers_);
     }
     bar.finish();
     lease_rate_ = static_cast<double>(submitted_) / seconds_since(begun);
@@ -96,13 +96,14 @@ class renew_bench {
     for (auto& each : workers_) each.renew(batch, messages);
     tools::progress_bar bar("renewing by " + std::to_string(batch),
                             static_cast<std::int64_t>(how_.warm_up_s + how_.seconds));
-    go_on(how_.warm_up_s, [&](double s) { bar.show(static_cast<std::int64_t>(s)); });
+    turn_for(workers_, how_.warm_up_s, [&](double s) { bar.show(static_cast<std::int64_t>(s)); });
     for (auto& each : workers_) each.take_tally();
 
     const auto begun = steady::now();
     const double cpu = cpu_seconds_of(server_.process());
     const double client = own_cpu();
-    go_on(how_.seconds, [&](double s) { bar.show(static_cast<std::int64_t>(how_.warm_up_s + s)); });
+    turn_for(workers_, how_.seconds,
+             [&](double s) { bar.show(static_cast<std::int64_t>(how_.warm_up_s + s)); });
     const double took = seconds_since(begun);
     const double server_cpu = cpu_seconds_of(server_.process()) - cpu;
     const double client_cpu = own_cpu() - client;
@@ -133,7 +134,8 @@ class renew_bench {
                    out.rate;
     figures_.push_back(out);
     for (auto& each : workers_) each.renew(batch, 0);
-    while (!std::ranges::all_of(workers_, [](const auto& w) { return w.answered(); })) turn();
+    while (!std::ranges::all_of(workers_, [](const auto& w) { return w.answered(); }))
+      turn_all(workers_);
   }
 
   void recover() {
@@ -141,23 +143,6 @@ class renew_bench {
     const auto begun = steady::now();
     server_.start();
     ready_again_s_ = seconds_since(begun);
-  }
-
-  template <class Show>
-  void go_on(double seconds, Show show) {
-    const auto begun = steady::now();
-    for (double s = 0; s < seconds; s = seconds_since(begun)) {
-      turn();
-      show(s);
-    }
-  }
-
-  void turn() {
-    for (auto& each : workers_) each.turn();
-    if (!poll_all(workers_, [](renew_worker& w) -> load_socket& { return w.socket(); })) {
-      std::cerr << "leasehold_bench: every session has ended\n";
-      std::exit(1);
-    }
   }
 
   [[nodiscard]] double per_lease(std::int64_t memory) const {

@@ -36,9 +36,12 @@ tools::lock_client connected(const std::string& url, const std::string& token_fi
   return tools::lock_client(std::move(options));
 }
 
-/// Waits for the order: files are put there whole, by renaming.
+/// Waits for the order, two minutes at most: files are put there whole, by renaming.
 std::string order(const std::filesystem::path& file) {
-  while (!std::filesystem::exists(file)) std::this_thread::sleep_for(milliseconds{5});
+  const auto by = std::chrono::steady_clock::now() + std::chrono::minutes{2};
+  while (!std::filesystem::exists(file) && std::chrono::steady_clock::now() < by) {
+    std::this_thread::sleep_for(milliseconds{5});  // looks again
+  }
   return content(file);
 }
 
