@@ -34,7 +34,7 @@ void lock_worker::hear(const protocol::coordinator_frame& frame) {
     answered(*verdict);
   } else if (const auto* welcome = std::get_if<protocol::welcome>(&frame.body)) {
     holder_ = welcome->holder;
-    server_time_ = welcome->server_time;
+    clock_.set(welcome->server_time);
     welcome_ = true;
   }
 }
@@ -58,7 +58,7 @@ void lock_worker::acquire_all() {
     protocol::acquire wanted;
     wanted.what.kind = event_kind::acquire;
     wanted.what.from = holder_;
-    wanted.what.sent_at = server_time_;
+    wanted.what.sent_at = clock_.now();
     wanted.what.request.value = std::to_string(next_request_++);
     wanted.name.program = "load";
     wanted.name.kind = protocol::target_kind::opaque;
@@ -75,7 +75,7 @@ void lock_worker::release_all() {
     frame.what.lease = each.lease;
     frame.what.gen = each.gen;
     frame.what.from = holder_;
-    frame.what.sent_at = server_time_;
+    frame.what.sent_at = clock_.now();
     frames_.push_back({next_frame_++, std::move(frame)});
   }
   held_.clear();

@@ -10,6 +10,7 @@
 
 #include "leasehold/protocol/codec.hpp"
 #include "load_stream.hpp"
+#include "server_clock.hpp"
 
 namespace leasehold::bench {
 
@@ -48,7 +49,7 @@ class lock_worker {
   load_stream stream_;
   protocol::codec codec_{protocol::encoding::protobuf};
   protocol::holder holder_;
-  protocol::instant server_time_;
+  server_clock clock_;
   std::vector<protocol::worker_frame> frames_;
   std::string bytes_;
   std::vector<protocol::lease_standing> held_;

@@ -54,8 +54,7 @@ void renew_worker::hear(const protocol::coordinator_frame& frame) {
 
 void renew_worker::welcomed(const protocol::welcome& what) {
   holder_ = what.holder;
-  welcomed_at_ = what.server_time;
-  welcome_read_ = std::chrono::steady_clock::now();
+  clock_.set(what.server_time);
   frames_.resize(1);
   frames_[0] = {next_frame_++, protocol::credit{what.session_epoch, {1}, how_.queue, how_.leases}};
   used_ = 1;
@@ -126,13 +125,8 @@ protocol::lease_frame& renew_worker::next_frame(event_kind kind) {
   auto& body = std::get<protocol::lease_frame>(frame.body);
   body.what.kind = kind;
   body.what.from = holder_;
-  body.what.sent_at = now();
+  body.what.sent_at = clock_.now();
   return body;
-}
-
-protocol::instant renew_worker::now() const {
-  const auto since = std::chrono::steady_clock::now() - welcome_read_;
-  return {welcomed_at_.ms + std::chrono::duration_cast<std::chrono::milliseconds>(since).count()};
 }
 
 }  // namespace leasehold::bench

@@ -11,6 +11,7 @@
 
 #include "leasehold/protocol/codec.hpp"
 #include "load_stream.hpp"
+#include "server_clock.hpp"
 
 namespace leasehold::bench {
 
@@ -70,14 +71,12 @@ class renew_worker {
   void send_message();
   void say();
   protocol::lease_frame& next_frame(protocol::event_kind kind);
-  [[nodiscard]] protocol::instant now() const;
 
   options how_;
   load_stream stream_;
   protocol::codec codec_{protocol::encoding::protobuf};
   protocol::holder holder_;
-  protocol::instant welcomed_at_;
-  std::chrono::steady_clock::time_point welcome_read_;
+  server_clock clock_;
   std::int64_t next_frame_ = 1;
   std::vector<protocol::worker_frame> frames_;
   std::size_t used_ = 0;  ///< of frames_
