@@ -26,6 +26,7 @@ actor_behavior journal_actor::make_behavior() {
       [this](append_rows& what) { append(what); },
       [this](commit_done& what) { done(what); },
       [this](ask_grant& what) { read_grant(what); },
+      [this](ask_requests& what) { read_requests(what); },
       [this](const checkpoint_due&) {
         checkpoint_round();
         delayed_send(this, std::chrono::milliseconds(options_->checkpoint_interval.ms),
@@ -94,19 +95,29 @@ void journal_actor::append(append_rows& what) {
   });
 }
 
+template <class Answer, class Result>
+std::function<void(store_result<Result>)> journal_actor::bring_back(place back_to,
+                                                                    std::uint64_t entry) {
+  return [link = context_->link, back_to = std::move(back_to), entry, thread = context_->thread,
+          self = self_.who](store_result<Result> result) {
+    const auto* error = std::get_if<store_error>(&result);
+    if (error != nullptr && error->what != store_error::kind::busy) {
+      link->post(thread, [self, error = *error] { tell(self, read_failed{error}); });
+    }
+    Answer said{entry, std::move(result)};
+    link->post(back_to.thread, [who = back_to.who, said = std::move(said)] { tell(who, said); });
+  };
+}
+
 void journal_actor::read_grant(ask_grant& what) {
-  store_->read_grant(
-      std::move(what.key), what.newest,
-      [link = context_->link, back_to = what.back_to, entry = what.entry, thread = context_->thread,
-       self = self_.who](store_result<stored_grant> result) {
-        const auto* error = std::get_if<store_error>(&result);
-        if (error != nullptr && error->what != store_error::kind::busy) {
-          link->post(thread, [self, error = *error] { tell(self, read_failed{error}); });
-        }
-        grant_answer said{entry, std::move(result)};
-        link->post(back_to.thread,
-                   [who = back_to.who, said = std::move(said)] { tell(who, said); });
-      });
+  store_->read_grant(std::move(what.key), what.newest,
+                     bring_back<grant_answer, stored_grant>(what.back_to, what.entry));
+}
+
+void journal_actor::read_requests(ask_requests& what) {
+  store_->read_requests(
+      std::move(what.key), what.newest, what.gen, what.since,
+      bring_back<requests_answer, std::vector<protocol::past_request>>(what.back_to, what.entry));
 }
 
 void journal_actor::done(commit_done& what) {

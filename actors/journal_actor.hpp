@@ -27,6 +27,10 @@ class journal_actor final : public coordinator_actor {
   void append(append_rows& what);
   void done(commit_done& what);
   void read_grant(ask_grant& what);
+  void read_requests(ask_requests& what);
+  /// What a read is called back with, on a thread of the store: tells who asked for it.
+  template <class Answer, class Result>
+  std::function<void(store_result<Result>)> bring_back(place back_to, std::uint64_t entry);
   void begin_checkpoint();
   void write_next_part();
   void checkpoint_round();

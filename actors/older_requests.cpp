@@ -1,6 +1,24 @@
 #include "actors/older_requests.hpp"
 
+#include <algorithm>
+
 namespace leasehold::actors {
+
+void older_requests::take_log(std::uint64_t lease, const protocol::record& state,
+                              std::span<const protocol::past_request> found,
+                              protocol::instant now) {
+  drop_old(now);
+  read_.insert(lease);
+  for (const auto& each : found) {
+    const auto& id = each.what.id;
+    const bool in_record =
+        std::ranges::any_of(state.requests, [&](const auto& done) { return done.id == id; });
+    const key at{lease, id};
+    if (!in_record && known_.try_emplace(at, noted{each.what, each.at + kept}).second) {
+      in_order_.push_back(at);
+    }
+  }
+}
 
 void older_requests::note(std::uint64_t lease, const protocol::record& before,
                           const protocol::record& after, protocol::instant now) {
@@ -23,6 +41,7 @@ const protocol::remembered_request* older_requests::find(std::uint64_t lease,
 }
 
 void older_requests::drop_old(protocol::instant now) {
+  if (now >= log_until_) read_.clear();
   while (!in_order_.empty()) {
     const auto oldest = known_.find(in_order_.front());
     if (known_.size() < most && oldest->second.until > now) return;

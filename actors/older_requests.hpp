@@ -1,14 +1,17 @@
 // Requests that a lease's record remembers no more, because it took effect 64 times since: they are
-// known to this process for ten minutes yet, so that a late repeat has no new effect.
+// known for ten minutes yet, so that a late repeat has no new effect. Those from before a start are
+// read from the log, of each lease once and not before it is asked for one.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
+#include <span>
 #include <utility>
 
-#include "leasehold/protocol/record.hpp"
+#include "leasehold/protocol/past_requests.hpp"
 
 namespace leasehold::actors {
 
@@ -16,6 +19,16 @@ class older_requests {
  public:
   static constexpr protocol::duration kept{600'000};
   static constexpr std::size_t most = 262'144;  ///< the oldest goes before its time
+
+  /// The leases were loaded at `now`: what was forgotten before is in the log alone.
+  void begin(protocol::instant now) noexcept { log_until_ = now + kept; }
+  /// Whether the log may know a request of this lease that neither its record nor this does.
+  [[nodiscard]] bool needs_log(std::uint64_t lease, protocol::instant now) const {
+    return now < log_until_ && !read_.contains(lease);
+  }
+  /// What the log has of this lease; `state` as of the newest row that was read, or later.
+  void take_log(std::uint64_t lease, const protocol::record& state,
+                std::span<const protocol::past_request> found, protocol::instant now);
 
   /// What the record of this lease forgot with a commit at `now`, if anything.
   void note(std::uint64_t lease, const protocol::record& before, const protocol::record& after,
@@ -33,6 +46,8 @@ class older_requests {
   };
   void drop_old(protocol::instant now);
 
+  protocol::instant log_until_;
+  std::set<std::uint64_t> read_;  ///< leases whose rows were read
   std::map<key, noted> known_;
   std::deque<key> in_order_;
 };

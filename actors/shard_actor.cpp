@@ -47,6 +47,7 @@ actor_behavior shard_actor::make_behavior() {
       [this](const lean_actor_failed&) { context_->on_fatal("a lease actor failed"); },
       [this](journal_answer& message) { journal_said(message); },
       [this](const grant_answer& message) { grant_read(message); },
+      [this](const requests_answer& message) { requests_read(message); },
       [this](const timer_fired&) { timer_said(); },
       [this](const fence_expected& said) {
         if (said.fence != fence_) return;
@@ -168,6 +169,7 @@ void shard_actor::forbid(const session_ptr& session, const lease_frames& lease) 
 
 void shard_actor::take_operation(shard_operation& operation) {
   begin_turn();
+  if (asks_log(operation)) return;
   if (answer_old_request(operation)) {
     send_answers();
     return;
@@ -280,25 +282,6 @@ std::atomic<std::int64_t>& shard_actor::leases_of(const protocol::tenant_id& ten
   auto& count = leases_of_tenant_[tenant];
   if (!count) count = context_->usage->leases_of(tenant);
   return *count;
-}
-
-bool shard_actor::answer_old_request(shard_operation& operation) {
-  const auto* entry = find(operation.key);
-  if (entry == nullptr || operation.what.request.empty()) return false;
-  const auto* repeated =
-      older_requests_.find(entry->mark, operation.what.request, operation.ingress);
-  if (repeated == nullptr) return false;
-  if (!protocol::is_repeat(*repeated, operation.what)) {
-    refuse(operation, protocol::reason::request_reused);
-    return true;
-  }
-  frame_answer said;
-  said.kind = operation.what.kind;
-  said.decision = protocol::decision::ignored;
-  said.reason = protocol::reason::duplicate_request;
-  context_->counters->refuse(said.reason);
-  answer_request(*entry, operation, said, {}, repeated->answered);
-  return true;
 }
 
 void shard_actor::refuse(const shard_operation& operation, protocol::reason why) {

@@ -92,8 +92,6 @@ class shard_actor final : public coordinator_actor {
   /// Null: it is no lock.
   [[nodiscard]] std::shared_ptr<const lock_spec> lock_of(const lease_facts& facts) const;
   void refuse(const shard_operation& operation, protocol::reason why);
-  /// Answers a request that took effect so long ago that its lease's record has forgotten it.
-  bool answer_old_request(shard_operation& operation);
   /// Whether the principal may use the queue or the program that the lease is of.
   static bool may_use(const principal& who, const lease_entry& entry);
   /// Answers frames of a principal that may not use the lease; it is not touched.
@@ -130,6 +128,13 @@ class shard_actor final : public coordinator_actor {
   void answer_request(const lease_entry& entry, const shard_operation& operation,
                       const frame_answer& said, protocol::duration retry,
                       protocol::generation granted);
+
+  // ---- shard_requests.cpp: a request that came before
+  /// Answers a request that took effect so long ago that its lease's record has forgotten it.
+  bool answer_old_request(shard_operation& operation);
+  /// True: the operation waits until the log has told which requests it knows.
+  bool asks_log(shard_operation& operation);
+  void requests_read(const requests_answer& said);
 
   // ---- shard_checkpoint.cpp: from the store, and to it
   void load(load_leases& message);
@@ -248,6 +253,7 @@ class shard_actor final : public coordinator_actor {
 
   refusal_budget refusals_;
   older_requests older_requests_;
+  std::map<std::uint64_t, std::vector<shard_operation>> awaiting_log_;  ///< by mark
   /// Jobs with a name of their own by the job that their request would name.
   std::map<protocol::lease_key, protocol::lease_id> requests_;
 

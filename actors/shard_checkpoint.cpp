@@ -26,6 +26,7 @@ void shard_actor::load(load_leases& message) {
   }
   for (auto& stored : message.leases) load_one(stored);
   loaded_ = true;
+  older_requests_.begin(context_->clock->now());
   for (auto& tie : std::exchange(early_ties_, {})) take_tie(tie);
   forgotten_ = std::move(message.forgotten);
   for (std::size_t shard = 0; shard < floors_.size(); ++shard) {

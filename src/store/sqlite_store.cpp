@@ -89,6 +89,20 @@ class sqlite_store final : public actors::store {
     if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads of grants wait"});
   }
 
+  void read_requests(protocol::lease_key key, row_number newest, protocol::generation gen,
+                     protocol::instant since,
+                     std::function<void(actors::store_result<std::vector<protocol::past_request>>)>
+                         done) override {
+    using result = actors::store_result<std::vector<protocol::past_request>>;
+    const auto say = std::make_shared<decltype(done)>(std::move(done));
+    const bool taken = lookups_.submit([this, key = std::move(key), newest, gen, since, say] {
+      (*say)(readers_.with<result>([&](sqlite_reader& from) {
+        return storage::read_requests(from, key, newest, gen, since);
+      }));
+    });
+    if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads of requests wait"});
+  }
+
   void find_row_before(protocol::instant at,
                        std::function<void(actors::store_result<row_number>)> done) override {
     using result = actors::store_result<row_number>;

@@ -14,7 +14,7 @@ using protocol::fold;
 using protocol::row_number;
 using protocol::stored_row;
 
-/// Rows of one lease between two checkpoints; more are not read for one conflict.
+/// Rows of one lease; more are not read for one conflict or one request.
 constexpr std::size_t most_rows = 65'536;
 
 store_error not_folding(const protocol::lease_key& key, row_number row) {
@@ -83,6 +83,16 @@ actors::store_result<actors::stored_grant> read_grant(sqlite_reader& from,
     if (auto fault = learn_policy(from, row.policy, folded)) return *fault;
   }
   return fold_grant(std::move(folded), key, std::move(checkpoint), rows);
+}
+
+actors::store_result<std::vector<protocol::past_request>> read_requests(
+    sqlite_reader& from, const protocol::lease_key& key, row_number newest,
+    protocol::generation gen, protocol::instant since) {
+  const auto before = from.row_before(since);
+  if (const auto* fault = std::get_if<store_error>(&before)) return *fault;
+  auto read = from.rows_of_lease(key, newest, most_rows, std::get<row_number>(before));
+  if (auto* fault = std::get_if<store_error>(&read)) return std::move(*fault);
+  return protocol::requests_in(std::get<std::vector<stored_row>>(read), gen);
 }
 
 }  // namespace leasehold::storage

@@ -1,4 +1,5 @@
-// The grant of one lease as a store has it: its record of the checkpoint with the rows after it.
+// What the rows of one lease say: its grant, as the checkpoint with the rows after it has it, and
+// the requests that took effect.
 #pragma once
 
 #include <optional>
@@ -20,5 +21,10 @@ actors::store_result<actors::stored_grant> fold_grant(
 actors::store_result<actors::stored_grant> read_grant(sqlite_reader& from,
                                                       const protocol::lease_key& key,
                                                       protocol::row_number newest);
+
+/// Reads the requests that took effect in rows up to `newest`, written at `since` or later.
+actors::store_result<std::vector<protocol::past_request>> read_requests(
+    sqlite_reader& from, const protocol::lease_key& key, protocol::row_number newest,
+    protocol::generation gen, protocol::instant since);
 
 }  // namespace leasehold::storage

@@ -66,6 +66,57 @@ TEST(Locks, ARequestIsKnownForTenMinutesHoweverManyCameSince) {
   EXPECT_EQ(reason_of(a.ask("x", 0, "r1")), reason::acquired);
 }
 
+/// Takes the lock and gives it back `times` times, each under a request of its own.
+void take_and_give(coordinator_rig& rig, lock_caller& caller, int times) {
+  for (int i = 1; i <= times; ++i) {
+    EXPECT_EQ((*caller.ask("x", 0, "r" + std::to_string(i)))->granted.value, i);
+    EXPECT_EQ(caller.release("x", i, "g" + std::to_string(i)).reason, reason::released);
+    rig.advance(1);
+  }
+}
+
+TEST(Locks, AFormerRequestIsKnownAfterARestartHoweverManyCameSince) {
+  const auto store = std::make_shared<memory_store>();
+  {
+    coordinator_rig rig(store);
+    lock_caller a(rig, "a");
+    take_and_give(rig, a, 100);
+  }
+  coordinator_rig rig(store);
+  rig.advance(100);
+  lock_caller a(rig, "a");
+  for (const int i : {1, 50, 68, 69, 100}) {
+    const auto again = a.ask("x", 60'000, "r" + std::to_string(i));
+    EXPECT_EQ(reason_of(again), reason::duplicate_request) << i;
+    EXPECT_EQ((*again)->granted.value, i);
+    EXPECT_EQ(a.release("x", i, "g" + std::to_string(i)).reason, reason::duplicate_request) << i;
+  }
+  EXPECT_EQ(reason_of(lock_caller(rig, "b").ask("x", 0, "r2")), reason::request_reused);
+  EXPECT_EQ(a.release("x", 3, "g2").reason, reason::request_reused);
+  EXPECT_EQ(job(rig, lock_id("x"))->state->gen.value, 100);
+  EXPECT_EQ((*a.ask("x", 0, "r101"))->granted.value, 101);
+  EXPECT_EQ(a.release("x", 101, "g101").reason, reason::released);
+  // What is forgotten since is remembered beside what the log had.
+  EXPECT_EQ(reason_of(a.ask("x", 0, "r68")), reason::duplicate_request);
+  EXPECT_EQ(reason_of(a.ask("x", 0, "r69")), reason::duplicate_request);
+  rig.advance(600'000);
+  EXPECT_EQ(reason_of(a.ask("x", 0, "r1")), reason::acquired);
+}
+
+TEST(Locks, ARequestThatTheLogCannotBeAskedForIsRefusedAndAskedForAgain) {
+  const auto store = std::make_shared<memory_store>();
+  {
+    coordinator_rig rig(store);
+    lock_caller a(rig, "a");
+    take_and_give(rig, a, 40);
+  }
+  coordinator_rig rig(store);
+  lock_caller a(rig, "a");
+  store->fail_requests();
+  EXPECT_EQ(reason_of(a.ask("x", 0, "r1")), reason::store_unavailable);
+  EXPECT_EQ(reason_of(a.ask("x", 0, "r1")), reason::duplicate_request);
+}
+
 TEST(Locks, ARefusedAcquireChangesNothingOfTheHolders) {
   coordinator_rig rig;
   lock_caller a(rig, "a");

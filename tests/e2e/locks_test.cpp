@@ -80,6 +80,38 @@ TEST_P(locks, HaveOneHolderWhoseAnswerOutlivesAKill) {
   expect_proven(server);
 }
 
+TEST_P(locks, RememberEveryRequestOfTenMinutesAcrossAKill) {
+  const auto numbered = [](const char* kind, int number) {
+    return std::string(kind) + std::to_string(number);
+  };
+  const auto take = [&](int number) {
+    return server.post("/v1/locks:acquire", asked("x", {{"request_id", numbered("r", number)}}));
+  };
+  const auto give = [&](int number) {
+    return server.post("/v1/locks:release", {{"lease_id", lock_id("x")},
+                                             {"holder", "client/default"},
+                                             {"generation", number},
+                                             {"request_id", numbered("g", number)}});
+  };
+  for (int i = 1; i <= 80; ++i) {
+    ASSERT_EQ(take(i).status, 201);
+    ASSERT_EQ(give(i).status, 200);
+  }
+  server.kill();
+  server.start();
+  for (const int i : {1, 2, 47, 48, 49, 80}) {
+    const auto taken = take(i);
+    EXPECT_EQ(taken.body.at("reason").as_string(), "duplicate_request") << i;
+    EXPECT_EQ(taken.body.at("grant").at("generation").as_int64(), i);
+    EXPECT_FALSE(taken.body.at("grant").at("holds").as_bool());
+    EXPECT_EQ(give(i).body.at("reason").as_string(), "duplicate_request") << i;
+  }
+  const auto another =
+      server.post("/v1/locks:acquire", asked("x", {{"request_id", "r1"}, {"instance", "another"}}));
+  EXPECT_EQ(another.status, 422) << another.text;
+  EXPECT_EQ(take(81).body.at("lock").at("fencing_token").as_int64(), 81);
+}
+
 TEST_P(locks, AreRevokedByAnOperatorAndTheirHolderHearsOfIt) {
   stream_peer worker(server, "w1");
   worker.hello();

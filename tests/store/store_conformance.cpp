@@ -126,6 +126,30 @@ TEST_P(StoreConformance, ALogThatIsCutToItsEndGoesOnFromThere) {
   EXPECT_EQ(expect(commit(store(), batch_of({renew_row("c", 3)}))).first_row.value, 3);
 }
 
+TEST_P(StoreConformance, TheRequestsThatTookEffectAreReadFromTheRows) {
+  history past(store(), 11);
+  for (int i = 0; i < 60; ++i) past.submit("job-" + std::to_string(i));
+  past.wander(3000);
+  std::size_t seen = 0;
+  for (const auto& [key, image] : past.images()) {
+    const auto read = [&](protocol::instant since) {
+      std::promise<actors::store_result<std::vector<protocol::past_request>>> promise;
+      store().read_requests(key, image.last_row, image.state.gen, since,
+                            [&](auto said) { promise.set_value(std::move(said)); });
+      return expect(promise.get_future().get());
+    };
+    const auto found = read({});
+    const auto& kept = image.state.requests;
+    ASSERT_GE(found.size(), kept.size());
+    auto at = found.end() - static_cast<std::ptrdiff_t>(kept.size());
+    for (const auto& each : kept) EXPECT_EQ((at++)->what, each) << key.lease.value;
+    EXPECT_TRUE(std::ranges::is_sorted(found, {}, &protocol::past_request::at));
+    seen += kept.size();
+    EXPECT_TRUE(read(image.last_at + protocol::duration{1}).empty());
+  }
+  EXPECT_GT(seen, 5U);
+}
+
 TEST_P(StoreConformance, TheGrantIsReadFromTheCheckpointAndTheRowsAfterIt) {
   history past(store(), 7);
   past.work("a");

@@ -35,6 +35,12 @@ class forwarding_store : public actors::store {
                   std::function<void(actors::store_result<actors::stored_grant>)> done) override {
     behind_->read_grant(std::move(key), newest, std::move(done));
   }
+  void read_requests(protocol::lease_key key, protocol::row_number newest, protocol::generation gen,
+                     protocol::instant since,
+                     std::function<void(actors::store_result<std::vector<protocol::past_request>>)>
+                         done) override {
+    behind_->read_requests(std::move(key), newest, gen, since, std::move(done));
+  }
   void find_row_before(
       protocol::instant at,
       std::function<void(actors::store_result<protocol::row_number>)> done) override {

@@ -59,17 +59,19 @@ class lock_caller {
     return ask(std::move(what));
   }
   actors::answer operate(protocol::event_kind kind, const std::string& target, std::int64_t gen,
-                         std::int64_t seq = 0) {
+                         std::int64_t seq = 0, const std::string& request = "") {
     protocol::event what;
     what.kind = kind;
     what.gen = {gen};
     what.from = protocol::holder{name_ + "/1"};
     what.seq = {seq};
+    what.request = protocol::request_id{request};
     what.sent_at = rig_.clock->now();
     return tests::operate(rig_, lock_id(target), std::move(what));
   }
-  actors::answer release(const std::string& target, std::int64_t gen) {
-    return operate(protocol::event_kind::release, target, gen);
+  actors::answer release(const std::string& target, std::int64_t gen,
+                         const std::string& request = "") {
+    return operate(protocol::event_kind::release, target, gen, 0, request);
   }
   actors::answer renew(const std::string& target, std::int64_t gen, std::int64_t seq) {
     return operate(protocol::event_kind::renew, target, gen, seq);

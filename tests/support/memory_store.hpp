@@ -67,6 +67,9 @@ class memory_store final : public actors::store {
     return reads_asked_;
   }
 
+  /// The next read of requests is refused.
+  void fail_requests() { fails_requests_ = true; }
+
   /// From now on commits wait, in order, until complete_next() or complete_all().
   void hold() {
     const std::lock_guard lock(mutex_);
@@ -228,6 +231,19 @@ class memory_store final : public actors::store {
     done(std::move(said));
   }
 
+  void read_requests(protocol::lease_key key, protocol::row_number newest, protocol::generation gen,
+                     protocol::instant since,
+                     std::function<void(actors::store_result<std::vector<protocol::past_request>>)>
+                         done) override {
+    if (std::exchange(fails_requests_, false)) {
+      done(actors::store_error{actors::store_error::kind::busy, "busy"});
+      return;
+    }
+    auto rows = std::get<0>(rows_of_lease(key, newest, 65'536));
+    std::erase_if(rows, [&](const auto& row) { return row.at < since; });
+    done(protocol::requests_in(rows, gen));
+  }
+
   void find_row_before(
       protocol::instant at,
       std::function<void(actors::store_result<protocol::row_number>)> done) override {
@@ -371,6 +387,7 @@ class memory_store final : public actors::store {
   std::vector<waiting_read> reads_;
   std::optional<actors::store_result<actors::stored_grant>> read_answer_;
   std::int64_t reads_asked_ = 0;
+  bool fails_requests_ = false;
   bool reads_held_ = false;
 };
 

@@ -152,6 +152,10 @@ struct grant_answer {
   std::uint64_t entry = 0;
   store_result<stored_grant> result;
 };
+struct requests_answer {
+  std::uint64_t entry = 0;
+  store_result<std::vector<protocol::past_request>> result;
+};
 /// A queue wants to hear queue_wake at `at`.
 struct wake_queue {
   queue_key queue;
@@ -286,6 +290,14 @@ struct ask_grant {
   protocol::lease_key key;
   protocol::row_number newest;
 };
+struct ask_requests {
+  place back_to;
+  std::uint64_t entry = 0;
+  protocol::lease_key key;
+  protocol::row_number newest;
+  protocol::generation gen;
+  protocol::instant since;
+};
 struct commit_done {
   place back_to;
   std::int64_t buffer = 0;
@@ -383,6 +395,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::fence_expected)
 LEASEHOLD_MESSAGE(leasehold::actors::fence_returned)
 LEASEHOLD_MESSAGE(leasehold::actors::journal_answer)
 LEASEHOLD_MESSAGE(leasehold::actors::grant_answer)
+LEASEHOLD_MESSAGE(leasehold::actors::requests_answer)
 LEASEHOLD_MESSAGE(leasehold::actors::wake_queue)
 LEASEHOLD_MESSAGE(leasehold::actors::collect_checkpoint)
 LEASEHOLD_MESSAGE(leasehold::actors::collect_more)
@@ -396,6 +409,7 @@ LEASEHOLD_MESSAGE(leasehold::actors::queue_event)
 LEASEHOLD_MESSAGE(leasehold::actors::options_changed)
 LEASEHOLD_MESSAGE(leasehold::actors::append_rows)
 LEASEHOLD_MESSAGE(leasehold::actors::ask_grant)
+LEASEHOLD_MESSAGE(leasehold::actors::ask_requests)
 LEASEHOLD_MESSAGE(leasehold::actors::commit_done)
 LEASEHOLD_MESSAGE(leasehold::actors::checkpoint_part)
 LEASEHOLD_MESSAGE(leasehold::actors::bases_written)

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "leasehold/protocol/evidence.hpp"
+#include "leasehold/protocol/past_requests.hpp"
 
 namespace leasehold::actors {
 
@@ -146,6 +147,14 @@ class store {
   /// beyond it the answer is busy, at once and on the caller's thread.
   virtual void read_grant(protocol::lease_key key, protocol::row_number newest,
                           std::function<void(store_result<stored_grant>)> done) = 0;
+
+  /// The requests that took effect on a lease in rows up to `newest`, written at `since` or later,
+  /// the oldest first; after row `newest` the lease has generation `gen`. Of at most 65,536 rows of
+  /// the lease. `done` as for read_grant.
+  virtual void read_requests(
+      protocol::lease_key key, protocol::row_number newest, protocol::generation gen,
+      protocol::instant since,
+      std::function<void(store_result<std::vector<protocol::past_request>>)> done) = 0;
 
   /// Where the log may be cut: the last row of the newest batch written before `at`, 0 when there
   /// is none. `done` on a thread of the store.
