@@ -19,6 +19,7 @@
 #include "actors/deadline_index.hpp"
 #include "actors/lease_actor.hpp"
 #include "actors/lease_table.hpp"
+#include "actors/lock_line.hpp"
 #include "actors/older_requests.hpp"
 #include "leasehold/actors/messages.hpp"
 
@@ -110,12 +111,17 @@ class shard_actor final : public coordinator_actor {
   // ---- shard_locks.cpp: locks, those who wait in line for them, and what they are tied to
   void take_acquire(shard_operation& operation);
   void enqueue_operation(lease_entry& entry, shard_operation operation);
-  [[nodiscard]] static bool must_wait(const lease_entry* entry, const shard_operation& operation);
+  [[nodiscard]] static bool must_wait(const lease_entry& entry, const shard_operation& operation);
+  /// The line of a lock of which it is not known who has it now, or will have it; null: it is.
+  lock_line* undecided_line(const lease_entry& entry, protocol::instant now);
+  void judge_acquire(lease_entry& entry, shard_operation operation);
   void join_line(lease_entry& entry, shard_operation& operation);
   void wake_line(lease_entry& entry);
-  struct lock_line;
-  std::shared_ptr<shard_operation> take_waiter(
-      lock_line& line, std::map<std::uint64_t, std::shared_ptr<shard_operation>>::iterator at);
+  void drop_waiters(const std::vector<lock_line::waiter>& gone);
+  void let_pass(lease_entry& entry, lock_line& line);
+  void end_line_if_empty(lease_entry& entry);
+  /// The request has taken effect: whoever else waits under it is answered, too.
+  void answer_copies(lease_entry& entry, const protocol::request_id& request);
   void wake_line_at(std::uint64_t mark, protocol::instant at);
   void end_wait(std::uint64_t mark, std::uint64_t number);
   void leave_line(const stop_waiting& message);
@@ -290,14 +296,6 @@ class shard_actor final : public coordinator_actor {
   std::uint64_t next_waiter_ = 0;
 
   /// Those who wait for one lock, first come first served. It is gone with the last of them.
-  struct lock_line {
-    std::map<std::uint64_t, std::shared_ptr<shard_operation>> waiters;  ///< by number
-    /// The numbers of those that a session's Acquire asked for.
-    std::map<std::pair<session_id, std::int64_t>, std::uint64_t> by_frame;
-    protocol::instant closed_until;  ///< nobody is let through before: the store took no write
-    protocol::instant wakes_at;      ///< an alarm is set for then; 0: none
-    protocol::instant pruned_at;     ///< when those that are gone were looked for
-  };
   std::map<std::uint64_t, lock_line> lines_;  ///< by mark
   struct tied_lock {
     protocol::generation gen;

@@ -117,6 +117,7 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     waiter = record_waiters_.erase(waiter);
   }
   note_deadline(entry);
+  if (group.operation && is_granted(out)) answer_copies(entry, group.operation->what.request);
   start_next(entry);
   rest_or_forget(entry);
 }

@@ -1,5 +1,5 @@
-// Locks: who waits in line for one, and what one is tied to. A line is nobody's record: whoever is
-// let through is judged like anybody else, and a line is gone with the process.
+// Locks: who waits in line for one, and what one is tied to. Whoever is let through is judged like
+// anybody else.
 #include <algorithm>
 #include <utility>
 
@@ -10,8 +10,6 @@
 namespace leasehold::actors {
 
 namespace {
-
-bool is_gone(const shard_operation& waiter) { return waiter.gone && waiter.gone(); }
 
 /// Nobody has it, and nobody is kept from it.
 bool is_free(const protocol::record& r) { return !protocol::is_live(r.state) && !r.frozen; }
@@ -50,45 +48,62 @@ void shard_actor::take_acquire(shard_operation& operation) {
     }
   }
   auto& entry = known != nullptr ? *known : leases_.of(operation.key);
-  if (must_wait(known, operation) || lines_.contains(entry.mark)) {
-    if (operation.wait_until > operation.ingress) {
-      join_line(entry, operation);
-      return;
-    }
+  // A request that took effect is answered at once, whoever has the lock now, and whoever waits.
+  const bool repeats = entry.known() && remembered(*entry.state(), operation.what.request);
+  if (!repeats && operation.wait_until > operation.ingress &&
+      (must_wait(entry, operation) || lines_.contains(entry.mark))) {
+    join_line(entry, operation);
+    return;
   }
   // Whoever waits for a lock that has just become free goes first.
   wake_line(entry);
-  if (!entry.idle() && entry.if_awake()->groups->waiting.size() >= options_->waiting_groups) {
+  auto* const line = repeats ? nullptr : undecided_line(entry, operation.ingress);
+  const bool is_full =
+      line != nullptr
+          ? line->passers.size() >= options_->waiting_groups
+          : !entry.idle() && entry.if_awake()->groups->waiting.size() >= options_->waiting_groups;
+  if (is_full) {
     give_back(operation);
     refuse(operation, protocol::reason::rate_limited);
-    return;
+  } else if (line != nullptr) {
+    line->passers.push_back(std::move(operation));
+  } else {
+    judge_acquire(entry, std::move(operation));
   }
-  enqueue_operation(entry, std::move(operation));
 }
 
-bool shard_actor::must_wait(const lease_entry* entry, const shard_operation& operation) {
-  if (entry == nullptr) return false;
-  if (!entry->known()) return !entry->idle();
-  const auto state = entry->state();
+bool shard_actor::must_wait(const lease_entry& entry, const shard_operation& operation) {
+  if (!entry.known()) return !entry.idle();
+  const auto state = entry.state();
   if (state->kind != protocol::lease_kind::lock) return false;
-  // A request that took effect is answered at once, whoever has the lock now.
-  if (remembered(*state, operation.what.request) != nullptr) return false;
-  return !entry->idle() || !is_free(*state) || operation.ingress < state->next_offer_at;
+  return !entry.idle() || !is_free(*state) || operation.ingress < state->next_offer_at;
+}
+
+lock_line* shard_actor::undecided_line(const lease_entry& entry, protocol::instant now) {
+  const auto found = lines_.find(entry.mark);
+  if (found == lines_.end()) return nullptr;
+  if (!entry.idle() || now < found->second.closed_until) return &found->second;
+  const auto state = entry.state();
+  // Its deadline has passed and is judged in a moment.
+  const bool is_ending = protocol::is_live(state->state) && state->expires_at <= now;
+  return is_ending ? &found->second : nullptr;
+}
+
+void shard_actor::judge_acquire(lease_entry& entry, shard_operation operation) {
+  // Behind everything that was let through before it.
+  operation.ingress = std::max(operation.ingress, context_->clock->now());
+  enqueue_operation(entry, std::move(operation));
 }
 
 void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
   auto& line = lines_[entry.mark];
   // A full line is gone through once a second, however many come.
   const auto now = context_->clock->now();
-  if (line.waiters.size() >= options_->waiters_per_lock &&
-      line.pruned_at + options_->store_retry <= now) {
+  if (line.size() >= options_->waiters_per_lock && line.pruned_at + options_->store_retry <= now) {
     line.pruned_at = now;
-    for (auto it = line.waiters.begin(); it != line.waiters.end();) {
-      const auto at = it++;
-      if (is_gone(*at->second)) give_back(*take_waiter(line, at));
-    }
+    drop_waiters(line.take_gone(true));
   }
-  if (line.waiters.size() >= options_->waiters_per_lock) {
+  if (line.size() >= options_->waiters_per_lock) {
     give_back(operation);
     refuse(operation, protocol::reason::rate_limited);
     return;
@@ -111,50 +126,60 @@ void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
   operation.has_waited = true;
   const auto number = ++next_waiter_;
   const auto until = operation.wait_until;
-  if (operation.session) {
-    line.by_frame[{operation.session->epoch, operation.what.frame_id}] = number;
-  }
-  line.waiters.emplace(number, std::make_shared<shard_operation>(std::move(operation)));
+  line.add(number, std::move(operation));
   context_->counters->lock_waiters.add();
   alarm_at(until, [this, mark = entry.mark, number] { end_wait(mark, number); });
   wake_line(entry);
 }
 
-std::shared_ptr<shard_operation> shard_actor::take_waiter(
-    lock_line& line, std::map<std::uint64_t, std::shared_ptr<shard_operation>>::iterator at) {
-  auto waiter = std::move(at->second);
-  line.waiters.erase(at);
-  if (waiter->session) line.by_frame.erase({waiter->session->epoch, waiter->what.frame_id});
-  context_->counters->lock_waiters.add(-1);
-  return waiter;
+void shard_actor::drop_waiters(const std::vector<lock_line::waiter>& gone) {
+  for (const auto& each : gone) give_back(*each);
+  context_->counters->lock_waiters.add(-static_cast<std::int64_t>(gone.size()));
 }
 
 void shard_actor::wake_line(lease_entry& entry) {
   const auto found = lines_.find(entry.mark);
   if (found == lines_.end() || !entry.idle()) return;
   auto& line = found->second;
+  drop_waiters(line.take_gone(false));
   const auto now = context_->clock->now();
-  auto& waiters = line.waiters;
-  while (!waiters.empty() && is_gone(*waiters.begin()->second)) {
-    give_back(*take_waiter(line, waiters.begin()));
-  }
-  if (waiters.empty()) {
-    lines_.erase(found);
-    return;
-  }
-  if (now < line.closed_until) return;
-  if (entry.known()) {
+  if (!line.empty() && now < line.closed_until) return;
+  if (!line.empty() && entry.known()) {
     const auto state = entry.state();
-    if (!is_free(*state)) return;
-    if (now < state->next_offer_at) {
-      wake_line_at(entry.mark, state->next_offer_at);
+    if (!is_free(*state) || now < state->next_offer_at) {
+      if (is_free(*state)) wake_line_at(entry.mark, state->next_offer_at);
+      let_pass(entry, line);
       return;
     }
   }
-  const auto first = take_waiter(line, waiters.begin());
-  if (waiters.empty()) lines_.erase(found);
-  first->ingress = now;
-  enqueue_operation(entry, std::move(*first));
+  if (!line.empty()) {
+    auto first = line.take_first();
+    context_->counters->lock_waiters.add(-1);
+    judge_acquire(entry, std::move(*first));
+  }
+  end_line_if_empty(entry);
+}
+
+void shard_actor::let_pass(lease_entry& entry, lock_line& line) {
+  for (auto& each : std::exchange(line.passers, {})) judge_acquire(entry, std::move(each));
+}
+
+void shard_actor::end_line_if_empty(lease_entry& entry) {
+  const auto found = lines_.find(entry.mark);
+  if (found == lines_.end() || !found->second.empty()) return;
+  auto line = std::move(found->second);
+  lines_.erase(found);
+  let_pass(entry, line);
+}
+
+void shard_actor::answer_copies(lease_entry& entry, const protocol::request_id& request) {
+  const auto found = lines_.find(entry.mark);
+  if (found == lines_.end() || request.empty()) return;
+  for (auto& copy : found->second.take_copies(request)) {
+    context_->counters->lock_waiters.add(-1);
+    judge_acquire(entry, std::move(*copy));
+  }
+  end_line_if_empty(entry);
 }
 
 void shard_actor::wake_line_at(std::uint64_t mark, protocol::instant at) {
@@ -172,16 +197,14 @@ void shard_actor::wake_line_at(std::uint64_t mark, protocol::instant at) {
 void shard_actor::end_wait(std::uint64_t mark, std::uint64_t number) {
   const auto found = lines_.find(mark);
   if (found == lines_.end()) return;
-  auto& waiters = found->second.waiters;
-  const auto it = waiters.find(number);
-  if (it == waiters.end()) return;
-  const auto waiter = take_waiter(found->second, it);
+  const auto waiter = found->second.take(number);
+  if (waiter == nullptr) return;
+  context_->counters->lock_waiters.add(-1);
   give_back(*waiter);
   refuse(*waiter, protocol::reason::wait_deadline_passed);
-  if (waiters.empty()) {
-    lines_.erase(found);
-    rest_or_forget(leases_.at(mark));
-  }
+  auto& entry = leases_.at(mark);
+  end_line_if_empty(entry);
+  rest_or_forget(entry);
   send_answers();
 }
 
@@ -190,9 +213,8 @@ void shard_actor::leave_line(const stop_waiting& message) {
   if (entry == nullptr) return;
   const auto found = lines_.find(entry->mark);
   if (found == lines_.end()) return;
-  const auto& by_frame = found->second.by_frame;
-  const auto waiter = by_frame.find({message.session->epoch, message.acquire});
-  if (waiter != by_frame.end()) end_wait(entry->mark, waiter->second);
+  const auto waiter = found->second.of_frame(message.session->epoch, message.acquire);
+  if (waiter != 0) end_wait(entry->mark, waiter);
 }
 
 void shard_actor::name_lock(lease_entry& entry, const lock_spec& spec) {

@@ -264,6 +264,88 @@ TEST(Locks, ALineThatIsFullTakesNobodyMore) {
   EXPECT_EQ(rig.counters->lock_waiters.value(), 2);
 }
 
+TEST(Locks, ARequestThatTookEffectIsAnsweredAtOnceWhoeverWaits) {
+  coordinator_rig rig;
+  lock_caller a(rig, "a");
+  a.ask("x", 60'000, "r1");
+  lock_caller waiter(rig, "w");
+  const auto waits = waiter.ask("x", 60'000);
+  const auto again = a.ask("x", 60'000, "r1");
+  ASSERT_TRUE(again->has_value());
+  EXPECT_EQ(reason_of(again), reason::duplicate_request);
+  EXPECT_EQ((*again)->granted.value, 1);
+  EXPECT_FALSE(waits->has_value());
+}
+
+TEST(Locks, ARepeatThatWaitsIsAnsweredWithTheGrantOfTheFirst) {
+  coordinator_rig rig;
+  lock_caller holder(rig, "h");
+  holder.ask("x");
+  lock_caller a(rig, "a");
+  const auto first = a.ask("x", 60'000, "r1");
+  const auto behind = lock_caller(rig, "b").ask("x", 60'000);
+  const auto repeat = a.ask("x", 60'000, "r1");
+  const auto another = lock_caller(rig, "c").ask("x", 60'000, "r1");
+  EXPECT_FALSE(repeat->has_value());
+  holder.release("x", 1);
+  EXPECT_EQ(reason_of(first), reason::acquired);
+  ASSERT_TRUE(repeat->has_value());
+  EXPECT_EQ(reason_of(repeat), reason::duplicate_request);
+  EXPECT_EQ((*repeat)->granted.value, 2);
+  EXPECT_EQ(reason_of(another), reason::request_reused);
+  EXPECT_FALSE(behind->has_value());
+  EXPECT_EQ(rig.counters->lock_waiters.value(), 1);
+}
+
+TEST(Locks, WhoeverDoesNotWaitDoesNotOvertakeThoseWhoDo) {
+  coordinator_rig rig;
+  lock_caller holder(rig, "h");
+  holder.ask("x");
+  const auto waits = lock_caller(rig, "w").ask("x", 60'000);
+  // The release is decided and not yet durable when the one who does not wait comes.
+  rig.store->hold();
+  const auto released = holder.begin_release("x", 1);
+  const auto passer = lock_caller(rig, "p").ask("x");
+  rig.store->resume();
+  rig.settle();
+  EXPECT_EQ(reason_of(released), reason::released);
+  EXPECT_EQ(reason_of(waits), reason::acquired);
+  EXPECT_EQ(reason_of(passer), reason::already_held);
+}
+
+TEST(Locks, WhoeverDoesNotWaitDoesNotOvertakeThoseWhoDoAtTheDeadline) {
+  coordinator_rig rig;
+  lock_caller holder(rig, "h");
+  auto held = request_of("h", "x");
+  held.spec.policy.lease_duration = {1000};
+  holder.ask(held);
+  const auto waits = lock_caller(rig, "w").ask("x", 60'000);
+  rig.clock->set(rig.clock->now() + protocol::duration{1000});
+  const auto passer = lock_caller(rig, "p").ask("x");
+  rig.advance(1);
+  EXPECT_EQ(reason_of(waits), reason::acquired);
+  EXPECT_EQ(reason_of(passer), reason::already_held);
+}
+
+TEST(Locks, WhenTheLastOfALineIsGoneWhoeverDoesNotWaitMayHaveTheLock) {
+  coordinator_rig rig;
+  lock_caller holder(rig, "h");
+  holder.ask("x");
+  auto waits = request_of("w", "x");
+  waits.wait = {60'000};
+  const auto gone = std::make_shared<bool>(false);
+  waits.gone = [gone] { return *gone; };
+  const auto waiter = lock_caller(rig, "w").ask(waits);
+  rig.store->hold();
+  holder.begin_release("x", 1);
+  const auto passer = lock_caller(rig, "p").ask("x");
+  *gone = true;
+  rig.store->resume();
+  rig.settle();
+  EXPECT_EQ(reason_of(passer), reason::acquired);
+  EXPECT_FALSE(waiter->has_value());
+}
+
 TEST(Locks, AStoreThatTakesNoWriteEndsNoLine) {
   coordinator_rig rig;
   lock_caller holder(rig, "h");

@@ -73,6 +73,19 @@ class lock_caller {
                          const std::string& request = "") {
     return operate(protocol::event_kind::release, target, gen, 0, request);
   }
+  /// Does not wait for its commit.
+  pending begin_release(const std::string& target, std::int64_t gen) {
+    protocol::event what;
+    what.kind = protocol::event_kind::release;
+    what.gen = {gen};
+    what.from = protocol::holder{name_ + "/1"};
+    what.sent_at = rig_.clock->now();
+    auto said = std::make_shared<std::optional<actors::answer>>();
+    rig_.gateway().operate({protocol::tenant_id{"t"}, protocol::lease_id{lock_id(target)}},
+                           std::move(what), [said](actors::answer a) { *said = std::move(a); });
+    rig_.settle();
+    return said;
+  }
   actors::answer renew(const std::string& target, std::int64_t gen, std::int64_t seq) {
     return operate(protocol::event_kind::renew, target, gen, seq);
   }
