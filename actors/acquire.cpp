@@ -23,6 +23,7 @@ shard_operation acquire_operation(acquire_request what, const actor_options& opt
     operation.wait_until = ingress + std::min(what.wait, options.longest_wait);
   }
   operation.gone = std::move(what.gone);
+  operation.most_locks = what.most_locks;
   return operation;
 }
 

@@ -225,6 +225,7 @@ void connection_actor::take_acquire(protocol::acquire& wanted, std::int64_t fram
   asked.sent_at = wanted.what.sent_at;
   asked.request = std::move(wanted.what.request);
   asked.wait = wanted.wait;
+  asked.most_locks = who_.max_leases;
   asked.gone = [gone = session_->gone] { return gone->load(std::memory_order_relaxed); };
   auto& spec = asked.spec;
   spec.name = std::move(lock->name);

@@ -114,7 +114,14 @@ class shard_actor final : public coordinator_actor {
   [[nodiscard]] static bool must_wait(const lease_entry& entry, const shard_operation& operation);
   /// The line of a lock of which it is not known who has it now, or will have it; null: it is.
   lock_line* undecided_line(const lease_entry& entry, protocol::instant now);
-  void judge_acquire(lease_entry& entry, shard_operation operation);
+  /// False: it was refused, for its principal holds as many locks as it may.
+  bool judge_acquire(lease_entry& entry, shard_operation operation);
+  /// The locks that the holder's principal holds, over all threads.
+  std::atomic<std::int64_t>& locks_of(const protocol::tenant_id& tenant,
+                                      const protocol::holder& holder) const;
+  void uncount(shard_operation& operation) const;
+  /// Counts the lock for whom it has come to, and no more for whom it has left.
+  void follow_lock(const lease_entry& entry, const protocol::record& before) const;
   void join_line(lease_entry& entry, shard_operation& operation);
   void wake_line(lease_entry& entry);
   void drop_waiters(const std::vector<lock_line::waiter>& gone);

@@ -69,6 +69,7 @@ void shard_actor::load_one(loaded_lease& stored) {
   }
   ++leases_of(entry.tenant());
   context_->counters->leases[static_cast<std::size_t>(lease.state->state)].add();
+  follow_lock(entry, *nothing);
   follow_holder(entry, *nothing);
   tell_queue(entry, *nothing);
   note_deadline(entry);

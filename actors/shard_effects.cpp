@@ -93,6 +93,8 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     lock_granted(entry, *group.operation->lock);
   }
 
+  follow_lock(entry, *before);
+  if (group.operation) uncount(*group.operation);
   older_requests_.note(entry.mark, *before, *lease.state, out.last_at);
   follow_holder(entry, *before);
   budget(entry, group, out);

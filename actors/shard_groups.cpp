@@ -278,6 +278,7 @@ void shard_actor::turn_away(lease_entry& entry, protocol::reason why) {
   }
   if (group.operation) {
     give_back(*group.operation);
+    uncount(*group.operation);
     refuse(*group.operation, why);
     if (is_offer(group)) queue_for(entry, job_not_offered{entry.key(), why, again});
     if (group.operation->tied) {

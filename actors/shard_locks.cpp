@@ -5,6 +5,7 @@
 
 #include "actors/shard_actor.hpp"
 #include "actors/standing.hpp"
+#include "actors/usage.hpp"
 #include "leasehold/protocol/rules.hpp"
 
 namespace leasehold::actors {
@@ -89,10 +90,42 @@ lock_line* shard_actor::undecided_line(const lease_entry& entry, protocol::insta
   return is_ending ? &found->second : nullptr;
 }
 
-void shard_actor::judge_acquire(lease_entry& entry, shard_operation operation) {
+bool shard_actor::judge_acquire(lease_entry& entry, shard_operation operation) {
   // Behind everything that was let through before it.
   operation.ingress = std::max(operation.ingress, context_->clock->now());
+  const bool repeats = entry.known() && remembered(*entry.state(), operation.what.request);
+  operation.counted = !repeats;
+  if (operation.counted &&
+      !usage::reserve(locks_of(entry.tenant(), operation.what.from), 1, operation.most_locks)) {
+    operation.counted = false;
+    give_back(operation);
+    refuse(operation, protocol::reason::rate_limited);
+    return false;
+  }
   enqueue_operation(entry, std::move(operation));
+  return true;
+}
+
+std::atomic<std::int64_t>& shard_actor::locks_of(const protocol::tenant_id& tenant,
+                                                 const protocol::holder& holder) const {
+  const std::string_view whole = holder.value;
+  return *context_->usage->locks_of(tenant, whole.substr(0, whole.find('/')));
+}
+
+void shard_actor::uncount(shard_operation& operation) const {
+  if (!std::exchange(operation.counted, false)) return;
+  --locks_of(operation.key.tenant, operation.what.from);
+}
+
+void shard_actor::follow_lock(const lease_entry& entry, const protocol::record& before) const {
+  if (!entry.is_lock) return;
+  const auto after = entry.state();
+  const bool was = protocol::is_live(before.state);
+  const bool is = protocol::is_live(after->state);
+  if (was && is && before.gen == after->gen) return;
+  // In this order, so that at no moment it seems to be fewer.
+  if (is) ++locks_of(entry.tenant(), after->held_by);
+  if (was) --locks_of(entry.tenant(), before.held_by);
 }
 
 void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {
@@ -152,10 +185,10 @@ void shard_actor::wake_line(lease_entry& entry) {
       return;
     }
   }
-  if (!line.empty()) {
-    auto first = line.take_first();
+  for (bool let_through = false; !line.empty() && !let_through;) {
+    const auto first = line.take_first();
     context_->counters->lock_waiters.add(-1);
-    judge_acquire(entry, std::move(*first));
+    let_through = judge_acquire(entry, std::move(*first));
   }
   end_line_if_empty(entry);
 }
@@ -247,6 +280,7 @@ void shard_actor::answer_request(const lease_entry& entry, const shard_operation
     verdict.outcome = protocol::class_of(said.decision, said.reason);
     verdict.retry_after = retry;
     verdict.standing = standing_of(*facts.state, facts.last_row);
+    if (granted.value > 0) verdict.grant = {granted, protocol::holds(*facts.state, granted)};
     answer_to(operation.session, {0, std::move(verdict)}, operation.has_waited ? 0 : 1);
     if (operation.has_waited && said.decision == protocol::decision::accepted) {
       answer_to(
@@ -286,7 +320,9 @@ void shard_actor::take_tie(tie_lock& message) {
       tell(*context_, to, std::move(*message.acquire));
       return;
     }
-    refuse(*message.acquire, entry == nullptr ? protocol::reason::unknown_lease
+    const bool is_to_come = state != nullptr && message.gen > state->gen;
+    refuse(*message.acquire, state == nullptr ? protocol::reason::unknown_lease
+                             : is_to_come     ? protocol::reason::unknown_generation
                                               : protocol::reason::generation_closed);
     send_answers();
     return;

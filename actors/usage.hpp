@@ -8,6 +8,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "leasehold/protocol/evidence.hpp"
 
@@ -25,6 +28,13 @@ class usage {
     if (!found) found = std::make_shared<std::atomic<std::int64_t>>(0);
     return found;
   }
+  /// How many locks the principal holds. The same count for every caller.
+  count locks_of(const protocol::tenant_id& tenant, std::string_view principal) {
+    const std::lock_guard lock(mutex_);
+    auto& found = locks_[{tenant, std::string(principal)}];
+    if (!found) found = std::make_shared<std::atomic<std::int64_t>>(0);
+    return found;
+  }
   /// Of all jobs that are known.
   std::atomic<std::int64_t>& payload_bytes() noexcept { return payload_bytes_; }
 
@@ -39,6 +49,7 @@ class usage {
  private:
   std::mutex mutex_;
   std::map<protocol::tenant_id, count> leases_;
+  std::map<std::pair<protocol::tenant_id, std::string>, count> locks_;
   std::atomic<std::int64_t> payload_bytes_{0};
 };
 

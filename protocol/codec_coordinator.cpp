@@ -98,6 +98,7 @@ frame_verdict read_body(v1::Verdict& from, bounds& found) {
                          reason_class::permanent);
   to.retry_after.ms = from.retry_after_ms();
   if (from.has_standing()) read_standing(*from.mutable_standing(), found, to.standing);
+  if (from.has_grant()) to.grant = {{from.grant().generation()}, from.grant().holds()};
   return to;
 }
 
@@ -180,6 +181,10 @@ void write_body(const frame_verdict& from, v1::CoordinatorFrame& to) {
   body.set_class_(static_cast<v1::ReasonClass_Word>(from.outcome));
   body.set_retry_after_ms(from.retry_after.ms);
   if (from.standing != lease_standing{}) write_standing(from.standing, *body.mutable_standing());
+  if (from.grant.gen.value != 0) {
+    body.mutable_grant()->set_generation(from.grant.gen.value);
+    body.mutable_grant()->set_holds(from.grant.holds);
+  }
 }
 
 void write_body(const offer& from, v1::CoordinatorFrame& to) {

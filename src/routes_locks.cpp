@@ -82,7 +82,7 @@ void answer_lock(const call_ptr& c, const actors::answer& given) {
   if (given.granted.value > 0 && given.lease) {
     const auto& now = *given.lease->state;
     more["grant"] = {{"generation", given.granted.value},
-                     {"holds", now.gen == given.granted && protocol::is_live(now.state)}};
+                     {"holds", protocol::holds(now, given.granted)}};
   }
   more["lock"] = nullptr;
   if (given.lease && given.lease->lock) {
@@ -235,6 +235,7 @@ void serve_acquire(const call_ptr& c) {
   const auto& chosen = *c->api->shared.chosen->current();
   const protocol::lock_name typed = read_lock_name(fields);
   actors::acquire_request what;
+  what.most_locks = c->who.max_leases;
   what.spec.policy = chosen.policy;
   read_times(fields, what.spec.policy);
   read_metadata(fields, what.spec);

@@ -367,6 +367,60 @@ TEST(Locks, AStoreThatTakesNoWriteEndsNoLine) {
   EXPECT_FALSE(second->has_value());
 }
 
+TEST(Locks, APrincipalHoldsAsManyAsItMay) {
+  const auto store = std::make_shared<memory_store>();
+  const auto ask_as = [](coordinator_rig& rig, const std::string& who, const std::string& target,
+                         std::int64_t wait_ms = 0) {
+    auto asked = request_of(who, target);
+    asked.most_locks = 2;
+    asked.wait = {wait_ms};
+    asked.request = protocol::request_id{who + target};
+    return lock_caller(rig, who).ask(asked);
+  };
+  {
+    coordinator_rig rig(store);
+    EXPECT_EQ(reason_of(ask_as(rig, "a", "x")), reason::acquired);
+    EXPECT_EQ(reason_of(ask_as(rig, "a", "y")), reason::acquired);
+    EXPECT_EQ(reason_of(ask_as(rig, "a", "z")), reason::rate_limited);
+    EXPECT_EQ(reason_of(ask_as(rig, "a", "x")), reason::duplicate_request) << "it is no third";
+    EXPECT_EQ(reason_of(ask_as(rig, "b", "z")), reason::acquired);
+    lock_caller(rig, "b").release("z", 1);
+    EXPECT_EQ(reason_of(ask_as(rig, "b", "x")), reason::already_held);
+    EXPECT_EQ(reason_of(ask_as(rig, "b", "v")), reason::acquired) << "a refusal holds nothing";
+  }
+  // The same after a start, and for whoever waits: the next in line is asked.
+  coordinator_rig rig(store);
+  EXPECT_EQ(reason_of(ask_as(rig, "a", "z")), reason::rate_limited);
+  const auto waits = ask_as(rig, "a", "v", 60'000);
+  const auto next = ask_as(rig, "c", "v", 60'000);
+  lock_caller(rig, "b").release("v", 1);
+  EXPECT_EQ(reason_of(waits), reason::rate_limited);
+  EXPECT_EQ(reason_of(next), reason::acquired);
+  lock_caller(rig, "a").release("x", 1);
+  EXPECT_EQ(reason_of(ask_as(rig, "a", "z")), reason::acquired);
+  rig.advance(60'000);
+  EXPECT_EQ(reason_of(ask_as(rig, "a", "w")), reason::acquired) << "those have expired";
+}
+
+TEST(Locks, AFrameSaysWhichTokenItsRequestWasGranted) {
+  coordinator_rig rig;
+  rig_worker worker(rig, "w");
+  auto frame = acquire_frame(worker, "x", "r1");
+  frame.ttl = {1000};
+  const auto first = worker.say(frame);
+  rig.settle();
+  EXPECT_EQ(worker.session->verdict_of(first)->grant, (protocol::past_grant{{1}, true}));
+  rig.advance(1000);
+  lock_caller other(rig, "o");
+  EXPECT_EQ((*other.ask("x"))->granted.value, 2);
+  const auto again = worker.say(frame);
+  rig.settle();
+  const auto said = worker.session->verdict_of(again);
+  ASSERT_TRUE(said);
+  EXPECT_EQ(said->reason, reason::duplicate_request);
+  EXPECT_EQ(said->grant, (protocol::past_grant{{1}, false})) << "the live one is another's";
+}
+
 TEST(Locks, ATenantHasAsManyAsItMay) {
   actors::actor_options options;
   options.leases_per_tenant = 1;
@@ -619,7 +673,7 @@ TEST(Locks, ALockIsNotTiedToWhatHasClosed) {
   EXPECT_EQ(reason_of(a.ask(tied_to("j1", 1))), reason::unknown_lease);
   rig_worker worker(rig, "w");
   start_job(rig, worker, "j1");
-  EXPECT_EQ(reason_of(a.ask(tied_to("j1", 2))), reason::generation_closed);
+  EXPECT_EQ(reason_of(a.ask(tied_to("j1", 2))), reason::unknown_generation);
   worker.result("j1", 1);
   EXPECT_EQ(reason_of(a.ask(tied_to("j1", 1))), reason::generation_closed);
   EXPECT_FALSE(job(rig, lock_id("x")));

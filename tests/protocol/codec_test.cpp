@@ -140,8 +140,11 @@ frame_verdict any_verdict() {
                   .reason = reason::lease_expired,
                   .outcome = static_cast<reason_class>(*rc::gen::inRange(1, 6)),
                   .retry_after = {any_number()},
-                  .standing = {}};
+                  .standing = {},
+                  .grant = {}};
   if (*rc::gen::arbitrary<bool>()) v.standing = any_standing();
+  if (*rc::gen::arbitrary<bool>()) v.grant = {{any_number()}, *rc::gen::arbitrary<bool>()};
+  if (v.grant.gen.value == 0) v.grant = {};
   return v;
 }
 
@@ -429,7 +432,8 @@ TEST(codec_json, NumbersOf64BitsAreStringsAndWordsAreThoseOfTheProtocol) {
                              .reason = reason::stale_generation,
                              .outcome = reason_class::permanent,
                              .retry_after = {},
-                             .standing = {}};
+                             .standing = {},
+                             .grant = {}};
   EXPECT_EQ(
       encoded<coordinator_frame>(encoding::json, {frame}),
       R"({"frames":[{"frame_id":"4","verdict":{"answers":"9","epoch":"2","decision":"rejected",)"

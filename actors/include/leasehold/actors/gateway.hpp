@@ -81,8 +81,9 @@ struct acquire_request {
   protocol::instant sent_at;
   protocol::request_id request;
   lock_spec spec;
-  protocol::duration wait;     ///< 0: it does not wait
-  std::function<bool()> gone;  ///< whether nobody waits any more; any thread; may be empty
+  protocol::duration wait;           ///< 0: it does not wait
+  std::int64_t most_locks = 10'000;  ///< that the principal may hold at once
+  std::function<bool()> gone;        ///< whether nobody waits any more; any thread; may be empty
 };
 
 struct job_filter {

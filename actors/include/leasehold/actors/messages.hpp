@@ -106,6 +106,8 @@ struct shard_operation {
   bool tied = false;             ///< release: its holder did not ask for it
   bool may_create = false;       ///< submit
   bool reserved = false;         ///< it has taken its part of the tenant's limits
+  std::int64_t most_locks = 0;   ///< acquire: that its principal may hold
+  bool counted = false;          ///< acquire: it is counted as one that its principal holds
 };
 /// A holder has a new session: which of its leases live, and what became of those it runs.
 struct resume_leases {

@@ -145,6 +145,14 @@ struct welcome {
   friend bool operator==(const welcome&, const welcome&) = default;
 };
 
+/// What an acquire was granted when its request took effect, and whether that is the live token
+/// yet.
+struct past_grant {
+  generation gen;  ///< 0: none
+  bool holds = false;
+  friend bool operator==(const past_grant&, const past_grant&) = default;
+};
+
 /// Answers one frame, after the commit that makes the answer true. `epoch` is the session in which
 /// the answered frame was sent: a final verdict of a deferred frame may come in a later one.
 struct frame_verdict {
@@ -155,6 +163,7 @@ struct frame_verdict {
   reason_class outcome = reason_class::permanent;
   duration retry_after;
   lease_standing standing;
+  past_grant grant;  ///< of an acquire
   friend bool operator==(const frame_verdict&, const frame_verdict&) = default;
 };
 

@@ -138,6 +138,11 @@ constexpr bool is_grantable(lease_state s) noexcept {
          s == lease_state::released || s == lease_state::revoked || s == lease_state::retry_wait;
 }
 
+/// Whether the generation that an acquire was granted is the live one yet.
+inline bool holds(const record& r, generation granted) noexcept {
+  return r.gen == granted && is_live(r.state);
+}
+
 /// The broken invariant's name, or nothing. Holds after every row (tests and verify check it).
 std::optional<std::string_view> broken_invariant(const record& r);
 
