@@ -216,6 +216,10 @@ void connection_actor::take_acquire(protocol::acquire& wanted, std::int64_t fram
     refuse(frame_id, protocol::reason::holder_not_yours);
     return;
   }
+  if (draining_) {
+    refuse(frame_id, protocol::reason::draining);
+    return;
+  }
   auto lock = name_of(wanted.name, frame_id);
   if (!lock) return;
   acquire_request asked;

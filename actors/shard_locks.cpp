@@ -126,6 +126,7 @@ void shard_actor::follow_lock(const lease_entry& entry, const protocol::record& 
   // In this order, so that at no moment it seems to be fewer.
   if (is) ++locks_of(entry.tenant(), after->held_by);
   if (was) --locks_of(entry.tenant(), before.held_by);
+  context_->counters->locks_held.add((is ? 1 : 0) - (was ? 1 : 0));
 }
 
 void shard_actor::join_line(lease_entry& entry, shard_operation& operation) {

@@ -12,14 +12,21 @@ bool credential::holds() {
   return true;
 }
 
-void credentialed_sockets::check_all() {
-  // A copy: one that is closed may be removed meanwhile.
-  std::vector<std::shared_ptr<credentialed>> all;
-  all.reserve(open_.size());
+std::vector<std::shared_ptr<credentialed>> credentialed_sockets::all() const {
+  std::vector<std::shared_ptr<credentialed>> found;
+  found.reserve(open_.size());
   for (const auto& [key, socket] : open_) {
-    if (auto one = socket.lock()) all.push_back(std::move(one));
+    if (auto one = socket.lock()) found.push_back(std::move(one));
   }
-  for (const auto& one : all) one->check_credential();
+  return found;
+}
+
+void credentialed_sockets::check_all() const {
+  for (const auto& one : all()) one->check_credential();
+}
+
+void credentialed_sockets::drain_all() const {
+  for (const auto& one : all()) one->drain();
 }
 
 }  // namespace leasehold::server

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "src/principals.hpp"
 
@@ -43,6 +44,8 @@ class credentialed {
   virtual ~credentialed() = default;
   /// Closes with 4004 when the credential holds no more; else changes nothing.
   virtual void check_credential() = 0;
+  /// The coordinator is about to end: what only waits is answered.
+  virtual void drain() {}
 };
 
 /// The open sockets of one thread; used on it alone.
@@ -56,9 +59,13 @@ class credentialed_sockets {
     if (found != open_.end() && found->second.expired()) open_.erase(found);
   }
   /// For when the principals were replaced.
-  void check_all();
+  void check_all() const;
+  void drain_all() const;
 
  private:
+  /// A copy: one that is closed may be removed meanwhile.
+  [[nodiscard]] std::vector<std::shared_ptr<credentialed>> all() const;
+
   std::unordered_map<const credentialed*, std::weak_ptr<credentialed>> open_;
 };
 

@@ -126,7 +126,14 @@ class http_connection final : public connection,
   void read() {
     if (reading_ || ended_ || phase_ == phase::finished) return;
     const std::size_t room = host_->limits.head_bytes + read_bytes;
-    if (buffer_.size() >= room) return;
+    if (buffer_.size() >= room) {
+      // Without a read the peer's leaving is not seen, so whoever waits counts as gone.
+      if (phase_ == phase::answering) {
+        *gone_ = true;
+        limit(host_->limits.idle);
+      }
+      return;
+    }
     reading_ = true;
     const auto into = buffer_.prepare(std::min(read_bytes, room - buffer_.size()));
     stream_->async_read_some(into, [self = shared_from_this(), into](

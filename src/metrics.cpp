@@ -74,6 +74,7 @@ constexpr plain_metric plain_metrics[] = {
     {"leasehold_jobs_ready", "Jobs that may be offered", MetricType::Gauge, &counters::jobs_ready},
     {"leasehold_jobs_waiting", "Jobs that wait for not_before or a backoff", MetricType::Gauge,
      &counters::jobs_waiting},
+    {"leasehold_locks_held", "Locks that somebody holds", MetricType::Gauge, &counters::locks_held},
     {"leasehold_lock_waiters", "Requests in line for a lock", MetricType::Gauge,
      &counters::lock_waiters},
     {"leasehold_leases_forgotten_total", "Settled jobs and idle locks that were forgotten",

@@ -146,6 +146,11 @@ void server::drain() {
   p.lines->write(log_level::info, "draining",
                  {{"timeout_ms", p.chosen->current()->drain_timeout.ms}});
   p.coordinator->drain(p.drain_until);
+  for (std::size_t i = 0; i < p.apis.size(); ++i) {
+    p.loops[i]->post([known = p.apis[i]] {
+      if (const auto api = known.lock()) api->sockets.drain_all();
+    });
+  }
 }
 
 bool server::drained() const {
@@ -154,9 +159,10 @@ bool server::drained() const {
   };
   using enum protocol::lease_state;
   if (parts_->clock->now() >= parts_->drain_until) return true;
-  // The last lease has ended in its shard; its worker's answer may still be on its way to the
-  // session's thread.
-  return live(offered) + live(acked) + live(active) <= 0 &&
+  // Whoever holds a lock keeps it across a start. The last job's lease has ended in its shard; its
+  // worker's answer may still be on its way to the session's thread.
+  const auto held = parts_->counters->locks_held.value();
+  return live(offered) + live(acked) + live(active) - held <= 0 &&
          parts_->counters->frames_in_flight.value() <= 0;
 }
 

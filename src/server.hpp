@@ -40,7 +40,7 @@ class server {
 
   /// No new work: offers end, submits and streams are refused, workers are told to finish.
   void drain();
-  /// True once no lease is live, or drain_timeout has passed since drain().
+  /// True once no job's lease is live, or drain_timeout has passed since drain().
   [[nodiscard]] bool drained() const;
 
   /// Ends what is open, commits what waits, and takes everything apart.

@@ -14,12 +14,18 @@ waiting_call::~waiting_call() {
 std::shared_ptr<waiting_call> waiting_call::begin(const call_ptr& c) {
   auto made = std::make_shared<waiting_call>(c);
   c->api->sockets.add(made);
+  // It may have begun behind the calls that a drain has answered.
+  if (c->api->shared.unready() == protocol::reason::draining) made->drain();
   return made;
 }
 
 void waiting_call::check_credential() {
   if (over_ || credential_.holds()) return;
   if (end()) call_->refuse(protocol::reason::unauthenticated, std::string(credential_ended));
+}
+
+void waiting_call::drain() {
+  if (!over_ && end()) call_->refuse(protocol::reason::draining);
 }
 
 bool waiting_call::is_gone() const noexcept {

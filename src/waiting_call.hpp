@@ -21,6 +21,8 @@ class waiting_call final : public credentialed, public std::enable_shared_from_t
 
   /// Refuses the call when its credential holds no more.
   void check_credential() override;
+  /// Refuses the call: what it waits for may come after the end.
+  void drain() override;
   /// Whether nobody waits for the answer any more; any thread.
   [[nodiscard]] bool is_gone() const noexcept;
   /// What it waited for has come: false when it was refused meanwhile.

@@ -1,6 +1,8 @@
 // The life of the process: drained, stopped, killed, started again.
 #include <signal.h>
 
+#include <future>
+
 #include "stream_peer.hpp"
 
 namespace leasehold::e2e {
@@ -73,6 +75,50 @@ TEST_P(lifecycle, ADrainWithALiveLeaseEndsWithinItsTimeout) {
   EXPECT_EQ(server.wait_for_end(), 0) << server.log();
   // Ten times the timeout: the machine may be busy, but the lease is good for an hour.
   EXPECT_LT(std::chrono::steady_clock::now() - sent, std::chrono::seconds{10});
+  expect_proven(server);
+}
+
+/// A call on a connection and a thread of its own.
+std::future<tools::http_answer> call_apart(const live_server& server, tools::http_call what) {
+  return std::async(std::launch::async, [&server, what = std::move(what)] {
+    tools::client_options chosen;
+    chosen.where = {.tls = false, .host = "127.0.0.1", .port = std::to_string(server.port())};
+    chosen.token = server.token("client");
+    const auto said = tools::http_client(std::move(chosen)).call(what);
+    const auto* answer = std::get_if<tools::http_answer>(&said);
+    return answer != nullptr ? *answer : tools::http_answer{};
+  });
+}
+
+TEST_P(lifecycle, ADrainAnswersWhoeverWaitsAndIsNotHeldUpByLocks) {
+  live_server server(GetParam(), {"--drain-timeout", "1h"});
+  auto worker = working_on(server, "work");
+  json::object lock{{"program", "p"}, {"target", {{"opaque", "x"}}}, {"ttl_ms", 3'600'000}};
+  const auto held = server.post("/v1/locks:acquire", lock);
+  ASSERT_EQ(held.status, 201) << held.text;
+  const std::string id(held.body.at("lock").at("lease_id").as_string());
+  lock["wait_ms"] = 60'000;
+  lock["instance"] = "another";
+  std::vector<std::future<tools::http_answer>> calls;
+  calls.push_back(call_apart(
+      server, {.method = "POST", .target = "/v1/locks:acquire", .body = json::serialize(lock)}));
+  calls.push_back(call_apart(
+      server, {.target = "/v1/locks/" + id + "?wait_for=change&generation=1&wait_ms=60000"}));
+  calls.push_back(call_apart(server, {.target = "/v1/jobs/work?wait_for=settled&wait_ms=60000"}));
+  ASSERT_TRUE(eventually(
+      [&] { return server.metrics().find("leasehold_lock_waiters 1\n") != std::string::npos; }));
+  server.signal(SIGTERM);
+  for (auto& each : calls) {
+    const auto said = each.get();
+    EXPECT_EQ(said.status, 503) << said.body;
+    EXPECT_NE(said.body.find("\"draining\""), std::string::npos) << said.body;
+  }
+  EXPECT_TRUE(server.runs()) << "the job is still at work";
+  EXPECT_EQ(worker.tell(worker.result("work", 1, outcome::success)).reason, reason::completed);
+  EXPECT_EQ(server.wait_for_end(), 0) << server.log();
+  server.start();
+  const auto kept = server.get("/v1/locks/" + id);
+  EXPECT_EQ(kept.body.at("state"), "active") << kept.text;
   expect_proven(server);
 }
 

@@ -177,6 +177,26 @@ TEST_P(locks, AreNotGivenToAClientThatWentAway) {
   EXPECT_EQ(next.body.at("grant").at("generation").as_int64(), 2);
 }
 
+TEST_P(locks, AreNotGivenToAClientThatWentAwayBehindMuchThatIsUnread) {
+  server.post("/v1/locks:acquire", asked("x"));
+  const auto without = connections(server);
+  {
+    test::raw_peer leaves(server.port());
+    const std::string body =
+        json::serialize(asked("x", {{"wait_ms", 60'000}, {"instance", "left"}}));
+    leaves.send("POST /v1/locks:acquire HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " +
+                server.token("client") + "\r\nContent-Type: application/json\r\nContent-Length: " +
+                std::to_string(body.size()) + "\r\n\r\n" + body + std::string(30'000, 'x'));
+    ASSERT_TRUE(shows(server, "leasehold_lock_waiters 1"));
+    leaves.reset();
+  }
+  server.post("/v1/locks:release",
+              {{"lease_id", lock_id("x")}, {"holder", "client/default"}, {"generation", 1}});
+  const auto next = server.post("/v1/locks:acquire", asked("x", {{"instance", "stays"}}));
+  EXPECT_EQ(next.status, 201) << next.text;
+  EXPECT_EQ(next.body.at("grant").at("generation").as_int64(), 2);
+}
+
 /// LEASEHOLD_WAITERS: how many; fewer are enough to see the order.
 std::int64_t waiters() {
   const char* chosen = std::getenv("LEASEHOLD_WAITERS");

@@ -74,6 +74,7 @@ struct counters {
   }
 
   tally lock_waiters;  ///< gauge: in line for a lock
+  tally locks_held;    ///< gauge
 
   // ---- store
   tally commits;
