@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -83,6 +84,7 @@ class connection_actor final : public coordinator_actor {
   worker_view view_;
   phase phase_ = phase::before_hello;
   bool draining_ = false;
+  std::deque<std::int64_t> stopped_;  ///< Acquire frames that wait no more, the newest last
   bool superseded_ = false;
 
   std::vector<protocol::running_lease> running_;  ///< of Hello, until the shards have answered

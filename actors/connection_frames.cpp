@@ -228,7 +228,8 @@ void connection_actor::take_acquire(protocol::acquire& wanted, std::int64_t fram
   asked.holder = session_->holder;
   asked.sent_at = wanted.what.sent_at;
   asked.request = std::move(wanted.what.request);
-  asked.wait = wanted.wait;
+  // Its StopWaiting may have come first.
+  if (std::ranges::find(stopped_, frame_id) == stopped_.end()) asked.wait = wanted.wait;
   asked.most_locks = who_.max_leases;
   asked.gone = [gone = session_->gone] { return gone->load(std::memory_order_relaxed); };
   auto& spec = asked.spec;
@@ -254,9 +255,14 @@ void connection_actor::take_acquire(protocol::acquire& wanted, std::int64_t fram
   send_acquire(*context_, std::move(operation));
 }
 
+/// StopWaiting frames of a session that are remembered, for one that overtakes its Acquire.
+constexpr std::size_t most_stopped = 64;
+
 void connection_actor::take_stop(const protocol::stop_waiting& stop, std::int64_t frame_id) {
   auto lock = name_of(stop.name, frame_id);
   if (!lock) return;
+  if (stopped_.size() == most_stopped) stopped_.pop_front();
+  stopped_.push_back(stop.acquire);
   stop_waiting message{{who_.tenant, std::move(lock->lease)}, session_, stop.acquire};
   const auto& to = context_->shard_for(message.key);
   tell(*context_, to, std::move(message));

@@ -500,6 +500,20 @@ TEST(Locks, StopWaitingEndsTheWaitOfItsFrameAlone) {
   EXPECT_EQ(worker.session->verdict_of(second)->reason, reason::acquired);
 }
 
+TEST(Locks, AStopWaitingThatOvertakesItsAcquireEndsItsWait) {
+  coordinator_rig rig;
+  lock_caller(rig, "h").ask("x");
+  rig_worker worker(rig, "w");
+  const auto stop = worker.say(protocol::stop_waiting{lock_named("x"), 0});
+  worker.say(protocol::stop_waiting{lock_named("x"), stop + 2});
+  const auto late = worker.say(acquire_frame(worker, "x", "r1", 60'000));
+  const auto other = worker.say(acquire_frame(worker, "x", "r2", 60'000));
+  rig.settle();
+  ASSERT_EQ(late, stop + 2);
+  EXPECT_EQ(worker.session->verdict_of(late)->reason, reason::already_held);
+  EXPECT_EQ(worker.session->verdict_of(other)->reason, reason::awaiting_grant);
+}
+
 TEST(Locks, AFrameForSomebodyElseOrForNoTargetTouchesNoLock) {
   coordinator_rig rig;
   rig_worker worker(rig, "w");
