@@ -49,7 +49,7 @@ constexpr auto lease = "k:000000000000000000000000000000000000000000000000000000
 
 fake_lock_server::fake_lock_server()
     : acceptor_(io_, tcp::endpoint(asio::ip::address_v4::loopback(), 0)) {
-  threads_.emplace_back([this] {
+  accepting_ = std::thread([this] {
     for (;;) {
       boost::system::error_code error;
       tcp::socket socket(io_);
@@ -73,8 +73,8 @@ fake_lock_server::~fake_lock_server() {
   changed_.notify_all();
   tcp::socket last(io_);
   last.connect(acceptor_.local_endpoint(), ignored);
-  threads_.front().join();
-  for (std::size_t each = 1; each < threads_.size(); ++each) threads_[each].join();
+  accepting_.join();
+  for (auto& each : threads_) each.join();
 }
 
 std::string fake_lock_server::url() const {

@@ -90,7 +90,8 @@ class fake_lock_server {
   std::int64_t sequence_ = 0;
   seen seen_;
   std::list<boost::asio::ip::tcp::socket> sockets_;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_;  ///< one a connection
+  std::thread accepting_;
 };
 
 }  // namespace leasehold::tests
