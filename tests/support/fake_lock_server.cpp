@@ -64,7 +64,6 @@ fake_lock_server::fake_lock_server()
 
 fake_lock_server::~fake_lock_server() {
   boost::system::error_code ignored;
-  std::vector<std::thread> all;
   {
     const std::lock_guard hold(mutex_);
     stops_ = true;
