@@ -16,7 +16,7 @@ constexpr access holders{.worker = true, .client = true};
 constexpr access workers{.worker = true};
 constexpr access everybody{.open = true};
 
-constexpr std::array<route, 29> table{{
+constexpr std::array<route, 30> table{{
     {"POST", "/v1/jobs", client, serve_submit},
     {"GET", "/v1/jobs", client_or_operator, serve_jobs},
     {"POST", "/v1/jobs/{id}:cancel", client_or_operator, serve_cancel},
@@ -32,6 +32,7 @@ constexpr std::array<route, 29> table{{
     {"POST", "/v1/locks:renew", holders, serve_renew_lock},
     {"POST", "/v1/locks:release", holders, serve_release_lock},
     {"POST", "/v1/locks:revoke", operators, serve_revoke_lock},
+    {"POST", "/v1/locks:resolve", operators, serve_resolve_lock},
     {"GET", "/v1/locks", readers, serve_locks},
     {"GET", "/v1/locks/{id}/evidence", evidence_of_a_job, serve_lock_evidence},
     {"GET", "/v1/locks/{id}", readers, serve_lock},

@@ -144,6 +144,7 @@ void serve_acquire(const call_ptr& c);
 void serve_renew_lock(const call_ptr& c);
 void serve_release_lock(const call_ptr& c);
 void serve_revoke_lock(const call_ptr& c);
+void serve_resolve_lock(const call_ptr& c);
 void serve_lock(const call_ptr& c);
 void serve_locks(const call_ptr& c);
 void serve_fence(const call_ptr& c);

@@ -177,7 +177,7 @@ actors::lock_filter read_filter(call& c) {
   return filter;
 }
 
-// ---- renew, release, revoke
+// ---- renew, release, revoke, resolve
 
 using read_fields = void (*)(call& c, field_reader& fields, protocol::event& what);
 
@@ -218,6 +218,11 @@ void read_renew(call& c, field_reader& fields, protocol::event& what) {
   read_holder(c, fields, what);
   what.seq.value = fields.number("sequence", 1, protocol::max_number).value_or(0);
   if (what.seq.value == 0) fields.refuse("sequence must be given: 1, 2, 3 and so on.");
+}
+
+void read_resolve(call&, field_reader& fields, protocol::event& what) {
+  what.from.value = fields.text("holder", largest_holder).value_or("");
+  what.detail = fields.text("detail", largest_detail).value_or("");
 }
 
 void read_revoke(call&, field_reader& fields, protocol::event& what) {
@@ -269,6 +274,9 @@ void serve_acquire(const call_ptr& c) {
 void serve_renew_lock(const call_ptr& c) { operate_on_lock(c, event_kind::renew, read_renew); }
 void serve_release_lock(const call_ptr& c) { operate_on_lock(c, event_kind::release, read_holder); }
 void serve_revoke_lock(const call_ptr& c) { operate_on_lock(c, event_kind::revoke, read_revoke); }
+void serve_resolve_lock(const call_ptr& c) {
+  operate_on_lock(c, event_kind::resolve, read_resolve);
+}
 
 void serve_lock(const call_ptr& c) {
   const auto what = c->query.text("wait_for", 32);

@@ -128,6 +128,30 @@ TEST_P(locks, AreRevokedByAnOperatorAndTheirHolderHearsOfIt) {
   EXPECT_EQ(server.get("/v1/fences/" + lock_id("x") + "?token=1").body.at("live").as_bool(), false);
 }
 
+TEST_P(locks, ThatTwoClaimAreResolvedByAnOperator) {
+  server.signal(SIGTERM);
+  ASSERT_EQ(server.wait_for_end(), 0);
+  server.start({"--policy-on-conflict", "freeze"});
+  const std::string id = lock_id("x");
+  server.post("/v1/locks:acquire", asked("x", {{"instance", "a"}, {"ttl_ms", 60'000}}));
+  const auto renew = [&](const char* holder, int sequence) {
+    return server.post(
+        "/v1/locks:renew",
+        {{"lease_id", id}, {"holder", holder}, {"generation", 1}, {"sequence", sequence}});
+  };
+  EXPECT_EQ(renew("client/b", 1).body.at("reason").as_string(), "ownership_conflict");
+  EXPECT_EQ(renew("client/a", 1).body.at("reason").as_string(), "lease_frozen");
+  json::object body{{"lease_id", id}, {"holder", "client/b"}};
+  EXPECT_EQ(server.post("/v1/locks:resolve", body).status, 403);
+  EXPECT_EQ(server.post("/v1/locks:resolve", body, "operator").status, 412);
+  body["holder"] = "client/a";
+  const auto resolved = server.post("/v1/locks:resolve", body, "operator");
+  EXPECT_EQ(resolved.body.at("reason").as_string(), "conflict_resolved") << resolved.text;
+  EXPECT_EQ(renew("client/a", 1).body.at("reason").as_string(), "renewed");
+  EXPECT_EQ(server.post("/v1/locks:resolve", body, "operator").body.at("reason").as_string(),
+            "no_conflict");
+}
+
 TEST_P(locks, AreReadByTheirKeyAndAnothersTenantKnowsNothing) {
   server.post("/v1/locks:acquire", asked("a/b"));
   EXPECT_EQ(server.get("/v1/locks/default%2Fp%2Fopaque:a%252Fb%2F%2F").status, 200);

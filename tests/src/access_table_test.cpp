@@ -84,6 +84,7 @@ const std::vector<table_row> table{
     {"POST", "/v1/locks:renew", renew_body, {"worker", "client"}, "200", unknown, forbidden},
     {"POST", "/v1/locks:release", release_body, {"worker", "client"}, "200", unknown, forbidden},
     {"POST", "/v1/locks:revoke", revoke_body, {"operator"}, "200", unknown, forbidden},
+    {"POST", "/v1/locks:resolve", revoke_body, {"operator"}, "200", unknown, forbidden},
     {"GET", "/v1/locks", "", {"worker", "client", "operator"}, "200", "200", "200"},
     {"GET", "/v1/locks?program=p", "", {"worker", "client", "operator"}, "200", "200", forbidden},
     {"GET",
