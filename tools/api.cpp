@@ -51,6 +51,10 @@ std::optional<std::string> read_token(const std::string& path) {
   return clean && !token.empty() ? std::optional(token) : std::nullopt;
 }
 
+exit_code code_of(const transport_failure& failure) {
+  return failure.is_by_options ? exit_code::malformed : exit_code::unreachable;
+}
+
 exit_code code_of(int status) {
   if (status == 401 || status == 403) return exit_code::forbidden;
   if (status == 503 || status == 502 || status == 504) return exit_code::unreachable;
@@ -153,7 +157,7 @@ exit_code api::read_lines(const std::string& target, const std::string& accept, 
   what.on_line = sink;
   const auto outcome = client_.call(what);
   if (const auto* failed = std::get_if<transport_failure>(&outcome)) {
-    return complain(exit_code::unreachable, failed->sentence);
+    return complain(code_of(*failed), failed->sentence);
   }
   const auto& answer = std::get<http_answer>(outcome);
   next = answer.next_row;
@@ -163,7 +167,7 @@ exit_code api::read_lines(const std::string& target, const std::string& accept, 
 exit_code api::listen(const std::string& target, const on_line& sink) {
   const auto end = client_.listen(target, sink);
   if (const auto* failed = std::get_if<transport_failure>(&end)) {
-    return complain(exit_code::unreachable, failed->sentence);
+    return complain(code_of(*failed), failed->sentence);
   }
   if (const auto* refused = std::get_if<http_answer>(&end)) return refuse(*refused);
   const auto& closed = std::get<socket_closed>(end);
@@ -176,8 +180,8 @@ exit_code api::listen(const std::string& target, const on_line& sink) {
 exit_code api::finish(const std::variant<http_answer, transport_failure>& outcome,
                       const on_object& on_ok) {
   if (const auto* failed = std::get_if<transport_failure>(&outcome)) {
-    if (tolerates_absence_) return exit_code::unreachable;
-    return complain(exit_code::unreachable, failed->sentence);
+    if (tolerates_absence_ && !failed->is_by_options) return exit_code::unreachable;
+    return complain(code_of(*failed), failed->sentence);
   }
   const auto& answer = std::get<http_answer>(outcome);
   if (answer.status >= 300) return refuse(answer);

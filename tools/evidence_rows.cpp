@@ -31,10 +31,16 @@ std::string named_by(const json::object& row) {
                        : fmt::format("g{} #{}", generation, sequence);
 }
 
+/// Cut in the middle: what tells instances apart may stand at either end, as in HOST:PID.
 std::string short_holder(const json::object& row) {
+  constexpr std::size_t longest = 17;
+  constexpr std::size_t begin = 6;
+  constexpr std::size_t end = 9;
   const auto holder = text_in(row, "holder_identity");
   const auto slash = holder.find('/');
-  return slash == std::string::npos ? holder : holder.substr(0, slash + 7);
+  const bool is_short = slash == std::string::npos || holder.size() - slash - 1 <= longest;
+  return is_short ? holder
+                  : holder.substr(0, slash + 1 + begin) + ".." + holder.substr(holder.size() - end);
 }
 
 std::string matrix_of(const std::vector<json::object>& rows) {

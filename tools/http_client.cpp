@@ -143,6 +143,25 @@ http_client& http_client::operator=(http_client&&) noexcept = default;
 
 namespace {
 
+/// The other side has looked at our certificate, or at the want of one, and said no.
+bool is_refused_certificate(const error_code& error) {
+  if (error.category() != asio::error::get_ssl_category()) return false;
+  switch (ERR_GET_REASON(static_cast<unsigned long>(error.value()))) {
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_SSLV3_ALERT_NO_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
+    case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED:
+    case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+      return true;
+    default:
+      return false;
+  }
+}
+
 transport_failure failure_of(const client_options& options, const error_code& error) {
   const auto url =
       fmt::format("{}://{}", options.where.tls ? "https" : "http", host_field(options.where));
@@ -158,14 +177,27 @@ transport_failure failure_of(const client_options& options, const error_code& er
         "signer's certificate with --ca-file",
         url, options.where.host)};
   }
+  if (is_refused_certificate(error)) {
+    return {options.cert_file.empty()
+                ? fmt::format("{} wants a client certificate ({}): name one with --cert-file and "
+                              "--key-file",
+                              url, error.message())
+                : fmt::format("{} refused the client certificate in {}: {}", url, options.cert_file,
+                              error.message())};
+  }
   return {fmt::format("cannot talk to {}: {}", url, error.message())};
+}
+
+/// The same for what happened on `line`, which may know more.
+transport_failure failure_of(const client_options& options, const error_code& error,
+                             timed_connection& line) {
+  if (!line.file_fault().empty()) return {line.file_fault(), true};
+  return failure_of(options, line.cause_of(error));
 }
 
 /// What a connection shows that was closed by the other side while nobody used it.
 bool was_closed_while_idle(const error_code& error) {
-  return error == http::error::end_of_stream || error == asio::error::connection_reset ||
-         error == asio::error::broken_pipe || error == asio::error::eof ||
-         error == asio::ssl::error::stream_truncated;
+  return error == http::error::end_of_stream || is_closed_by_peer(error);
 }
 
 }  // namespace
@@ -176,15 +208,17 @@ std::variant<http_answer, transport_failure> http_client::call(
   if (!was_open) {
     open_ = std::make_unique<connection>();
     if (const auto error = open_->line.open(options_)) {
+      auto failure = failure_of(options_, error, open_->line);
       open_.reset();
-      return failure_of(options_, error);
+      return failure;
     }
   }
   auto outcome = open_->exchange(options_, what, extra_wait);
   if (const auto* error = std::get_if<error_code>(&outcome)) {
+    auto failure = failure_of(options_, *error, open_->line);
     open_.reset();
     if (was_open && was_closed_while_idle(*error)) return call(what, extra_wait);
-    return failure_of(options_, *error);
+    return failure;
   }
   if (!open_->reusable()) open_.reset();
   return std::get<http_answer>(std::move(outcome));
@@ -193,7 +227,7 @@ std::variant<http_answer, transport_failure> http_client::call(
 http_client::socket_end http_client::listen(
     const std::string& target, const std::function<bool(std::string_view)>& on_message) {
   timed_connection line;
-  if (const auto error = line.open(options_)) return failure_of(options_, error);
+  if (const auto error = line.open(options_)) return failure_of(options_, error, line);
   beast::websocket::stream<any_stream&> socket(line.stream());
   socket.set_option(
       beast::websocket::stream_base::decorator([this](beast::websocket::request_type& r) {
@@ -208,7 +242,7 @@ http_client::socket_end http_client::listen(
     answer.body = refused.body();
     return answer;
   }
-  if (error) return failure_of(options_, error);
+  if (error) return failure_of(options_, error, line);
   // Rows come when something happens; silence is not a failure here.
   line.stream().plain().expires_at(clock::now() + std::chrono::hours(24 * 365));
   beast::flat_buffer message;

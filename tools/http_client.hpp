@@ -32,6 +32,8 @@ std::string url_encoded(std::string_view text);
 /// Why there is no answer: one sentence for people.
 struct transport_failure {
   std::string sentence;
+  bool is_by_options =
+      false;  ///< a file that an option names is no use: another try is none either
 };
 
 struct http_answer {
@@ -82,6 +84,11 @@ class http_client {
   /// is opened again once. `extra_wait` is added to the answer timeout: for calls that wait there.
   std::variant<http_answer, transport_failure> call(const http_call& what,
                                                     std::chrono::milliseconds extra_wait = {});
+
+  /// How long a connection that is opened from now on may take.
+  void connect_within(std::chrono::milliseconds longest) noexcept {
+    options_.connect_timeout = longest;
+  }
 
   /// Opens a WebSocket at `target` and hands on each text message; `on_message` returning false
   /// closes it. Returns the answer when the upgrade was refused.

@@ -60,7 +60,7 @@ void add_job_evidence(CLI::App& job_command, command_line& line) {
   verb->add_flag("--as-scenario", chosen->as_scenario,
                  "A scenario file that `leasehold replay --check` takes")
       ->excludes(csv);
-  verb->footer("--json prints all columns, one row a line. OPERATING.md explains the columns.");
+  verb->footer("--json prints all columns, one row a line. PROTOCOL.md (9) explains the columns.");
   verb->callback([&line, chosen] {
     line.result = api::open(line, [&](api& c) { return show_evidence(c, *chosen); });
   });

@@ -41,7 +41,7 @@ exit_code show(api& coordinator, const lock_options& chosen) {
 
 exit_code revoke(api& coordinator, const lock_options& chosen) {
   json::object body{{naming_member(chosen.key), chosen.key}, {"force", chosen.force}};
-  if (!chosen.reason.empty()) body["detail"] = chosen.reason;
+  body["detail"] = chosen.reason;
   body["request_id"] = chosen.request.empty() ? fresh_request_id() : chosen.request;
   return coordinator.post("/v1/locks:revoke", body, [&](const json::object& answer) {
     if (coordinator.line().json) {
@@ -91,13 +91,19 @@ void add_lock(CLI::App& app, command_line& line) {
       add_verb(*command, line, chosen, "revoke", "End its holder's authority (operator)", revoke);
   revoking->add_flag("--force", chosen->force,
                      "Grant it to others before the old deadline: only the fencing token protects");
-  revoking->add_option("--reason", chosen->reason, "Why, for the evidence");
+  revoking->add_option("--reason", chosen->reason, "Why, for the evidence")
+      ->required()
+      ->check([](const std::string& why) {
+        return std::string(why.empty() ? "say why: the evidence keeps it" : "");
+      });
   revoking->add_option("--request-id", chosen->request,
                        "Makes a repeated call one request; made if absent");
   auto* evidence = add_verb(*command, line, chosen, "evidence",
                             "Everything that was decided about it", show_evidence);
   evidence->add_flag("--csv", chosen->csv, "Comma-separated, all columns");
-  evidence->footer("--json prints all columns, one row a line. OPERATING.md explains the columns.");
+  evidence->footer(
+      "--json prints all columns, one row a line. "
+      "PROTOCOL.md (9) explains the columns.");
   command->footer(
       "Examples:\n"
       "  leasehold lock show acme/prog-1/host:example.com/scan/write\n"

@@ -1,6 +1,7 @@
 #include "tools/timed_stream.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -49,13 +50,44 @@ error_code timed_connection::prepare_tls(const client_options& options) {
   SSL_CTX_set_min_proto_version(tls_->native_handle(), TLS1_2_VERSION);
   tls_->set_verify_mode(asio::ssl::verify_peer, error);
   if (!error && options.ca_file.empty()) tls_->set_default_verify_paths(error);
-  if (!error && !options.ca_file.empty()) tls_->load_verify_file(options.ca_file, error);
-  if (error || options.cert_file.empty()) return error;
+  return error ? error : use_files(options);
+}
+
+error_code timed_connection::use_files(const client_options& options) {
+  error_code error;
+  const auto is_used = [&](std::string_view option, const std::string& file) {
+    if (error) {
+      file_fault_ = fmt::format("--{} \"{}\" cannot be used: {}", option, file, error.message());
+    }
+    return !error;
+  };
+  if (!options.ca_file.empty()) {
+    tls_->load_verify_file(options.ca_file, error);
+    if (!is_used("ca-file", options.ca_file)) return error;
+  }
+  if (options.cert_file.empty()) return error;
   // Nobody is there to be asked for a passphrase.
   tls_->set_password_callback([](std::size_t, auto) { return std::string(); }, error);
-  if (!error) tls_->use_certificate_chain_file(options.cert_file, error);
-  if (!error) tls_->use_private_key_file(options.key_file, asio::ssl::context::pem, error);
+  tls_->use_certificate_chain_file(options.cert_file, error);
+  if (!is_used("cert-file", options.cert_file)) return error;
+  tls_->use_private_key_file(options.key_file, asio::ssl::context::pem, error);
+  is_used("key-file", options.key_file);
   return error;
+}
+
+error_code timed_connection::cause_of(const error_code& error) {
+  if (!stream_ || stream_->secure() == nullptr || !is_closed_by_peer(error)) return error;
+  // A write that failed has not read what came before the connection was reset. Nothing is waited
+  // for: the other side has closed.
+  std::array<char, 1> unread{};
+  error_code told;
+  stream_->secure()->read_some(asio::buffer(unread), told);
+  return told.category() == asio::error::get_ssl_category() ? told : error;
+}
+
+bool is_closed_by_peer(const error_code& error) {
+  return error == asio::error::connection_reset || error == asio::error::broken_pipe ||
+         error == asio::error::eof || error == asio::ssl::error::stream_truncated;
 }
 
 error_code timed_connection::connect(const client_options& options) {

@@ -115,6 +115,9 @@ class any_stream {
   std::unique_ptr<asio::ssl::stream<timed_socket&>> secure_;
 };
 
+/// What a connection shows that the other side has closed.
+bool is_closed_by_peer(const error_code& error);
+
 /// Called by Beast where a WebSocket ends.
 void teardown(boost::beast::role_type, any_stream& stream, error_code& error);
 
@@ -123,17 +126,24 @@ class timed_connection {
  public:
   /// Connects and, where the endpoint asks for it, shakes hands. Nothing when it worked.
   error_code open(const client_options& options);
+  /// A sentence when a file that the options name was no use; else empty.
+  [[nodiscard]] const std::string& file_fault() const noexcept { return file_fault_; }
+  /// What is really wrong where a call on the stream ended with `error`. Over TLS the other side
+  /// may have said why before it closed the connection, which is what the call saw.
+  error_code cause_of(const error_code& error);
   /// Only after open() has worked.
   [[nodiscard]] any_stream& stream() noexcept { return *stream_; }
 
  private:
   error_code prepare_tls(const client_options& options);
+  error_code use_files(const client_options& options);
   error_code connect(const client_options& options);
   error_code connect_to(const asio::ip::tcp::endpoint& where);
 
   asio::io_context io_;
   std::unique_ptr<asio::ssl::context> tls_;
   std::unique_ptr<any_stream> stream_;
+  std::string file_fault_;
 };
 
 }  // namespace leasehold::tools

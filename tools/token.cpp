@@ -71,7 +71,8 @@ exit_code show_certificate(const command_line& line, const token_options& chosen
   if (line.json) {
     print_json({{"principal", chosen.name}, {"certificate", chosen.certificate}});
   } else {
-    print(
+    // Standard output has what add makes, a token, and there is none.
+    print_error(
         "A client certificate with the name {} is {}; a running leaseholdd takes it with SIGHUP.\n",
         printable(chosen.certificate), chosen.name);
   }

@@ -79,7 +79,7 @@ class printing {
         {"locks", as_operator({"locks"})},
         {"lock show", as_operator({"lock", "show", "default/p/opaque:x//"})},
         {"lock evidence", as_operator({"lock", "evidence", "default/p/opaque:x//"})},
-        {"lock revoke", as_operator({"lock", "revoke", "default/p/opaque:x//"})},
+        {"lock revoke", as_operator({"lock", "revoke", "default/p/opaque:x//", "--reason", "r"})},
         {"workers", as_operator({"workers"})},
         {"watch", as_operator({"watch", "--from", "1", "--until", "2"})},
         {"export", as_operator({"export"})},

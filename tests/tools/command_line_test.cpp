@@ -146,6 +146,35 @@ TEST(CommandLine, ATokenForANameThatCannotBeOneIsMalformed) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+TEST(CommandLine, WhereNoTokenIsMadeStandardOutputHasNone) {
+  const auto file = std::filesystem::path(testing::TempDir()) / "principals_of_certificates.toml";
+  const auto end = run({"token", "add", "shop", "--role", "client", "--certificate", "shop.example",
+                        "--principals", file.string()});
+  std::filesystem::remove(file);
+  EXPECT_EQ(end.result, exit_code::ok);
+  EXPECT_EQ(end.out, "");
+  EXPECT_THAT(end.error, HasSubstr("shop.example"));
+}
+
+TEST(CommandLine, AFileForTlsThatIsNoUseIsNamedWithItsOption) {
+  const auto no_pem = std::filesystem::path(testing::TempDir()) / "no.pem";
+  std::ofstream(no_pem) << "nothing\n";
+  const auto calls = [](std::vector<std::string> options) {
+    options.insert(options.begin(), {"--url", "https://127.0.0.1:1"});
+    options.push_back("jobs");
+    return run(options);
+  };
+  for (const auto& file : {std::string("/nonexistent.pem"), no_pem.string()}) {
+    auto end = calls({"--ca-file", file});
+    EXPECT_EQ(end.result, exit_code::malformed);
+    EXPECT_THAT(end.error, HasSubstr("--ca-file \"" + file + "\" cannot be used"));
+    end = calls({"--cert-file", file, "--key-file", file});
+    EXPECT_EQ(end.result, exit_code::malformed);
+    EXPECT_THAT(end.error, HasSubstr("--cert-file \"" + file + "\" cannot be used"));
+  }
+  std::filesystem::remove(no_pem);
+}
+
 TEST(CommandLine, EverySubcommandSaysWhatItIsFor) {
   CLI::App app;
   command_line line;

@@ -14,9 +14,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// How long a coordinator that does not answer is asked again when the lock is not waited for.
-constexpr milliseconds least_effort{5000};
-constexpr milliseconds answer_patience{10'000};
+/// How long a coordinator that does not answer is tried when the lock is not waited for.
+constexpr milliseconds effort_without_wait{2000};
+/// One try is given so long, however short the wait is.
+constexpr milliseconds least_connect{500};
+constexpr milliseconds longest_connect{5000};
+/// Who was sent the request may have granted the lock, so that its answer is worth more patience.
+constexpr milliseconds answer_patience{5000};
 /// The longest that one call waits there; the coordinator's own maximum may be lower.
 constexpr milliseconds longest_wait_at_once{60'000};
 constexpr milliseconds first_pause{100};
@@ -33,7 +37,7 @@ class asking {
         plan_(std::move(plan)),
         began_(boot_clock::now()),
         wait_end_(began_ + plan_.wait),
-        effort_end_(began_ + std::max(plan_.wait, least_effort)) {}
+        effort_end_(plan_.wait.count() > 0 ? wait_end_ : began_ + effort_without_wait) {}
 
   std::variant<acquired_lock, not_acquired> run();
 
@@ -59,6 +63,7 @@ std::variant<acquired_lock, not_acquired> asking::run() {
   for (;;) {
     if (!std::exchange(is_sent_, true)) first_sent_ = boot_clock::now();
     const auto wait = std::min(until(wait_end_), longest_wait_at_once);
+    client_.connect_within(std::clamp(until(effort_end_), least_connect, longest_connect));
     auto answer = client_.acquire(plan_.request, wait, answer_patience);
     if (auto* grant = std::get_if<lock_grant>(&answer)) {
       return acquired_lock{std::move(*grant), first_sent_};
@@ -95,7 +100,9 @@ asking::outcome asking::after(const lock_refusal& refusal) {
 }
 
 asking::outcome asking::after(const transport_failure& failure) {
-  return pause(effort_end_, pause_, {exit_code::exec_failed, failure.sentence});
+  not_acquired when_over{exit_code::exec_failed, failure.sentence};
+  if (failure.is_by_options) return when_over;
+  return pause(effort_end_, pause_, std::move(when_over));
 }
 
 /// What was refused took no effect: the time of a later grant counts from the next sending.

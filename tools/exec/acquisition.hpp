@@ -32,7 +32,8 @@ refusal_kind kind_of(const lock_refusal& refusal);
 
 /// Asks with one request id, so that a grant whose answer was lost is found again. Where the
 /// coordinator's longest wait is shorter than the plan's, it asks anew and stands at the end of the
-/// queue again. Yields not_acquired with code `interrupted` when it was stopped.
+/// queue again. One that cannot be reached is tried for as long as the plan waits, or for two
+/// seconds where it does not. Yields not_acquired with code `interrupted` when it was stopped.
 std::variant<acquired_lock, not_acquired> acquire(lock_client& client, acquire_plan plan);
 
 }  // namespace leasehold::tools

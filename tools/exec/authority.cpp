@@ -6,6 +6,13 @@ namespace leasehold::tools {
 
 using std::chrono::milliseconds;
 
+namespace {
+
+/// What was killed ends only once it is scheduled, and on a busy machine that takes a while.
+constexpr milliseconds enough_to_die{400};
+
+}  // namespace
+
 authority first_authority(boot_time sent, const told_term& told) {
   const milliseconds length(std::max<std::int64_t>(told.expires_ms - told.from_ms, 0));
   return {sent + length, told.expires_ms};
@@ -18,7 +25,7 @@ authority renewed_authority(const authority& before, boot_time sent, const told_
 }
 
 milliseconds margin_of(const term_plan& plan) {
-  return std::max(plan.term / 10, milliseconds(100));
+  return std::max(plan.term / 10, std::min(plan.term / 4, enough_to_die));
 }
 
 milliseconds default_grace(milliseconds term) { return std::min(term / 5, milliseconds(5000)); }
@@ -36,7 +43,7 @@ boot_time stop_time(boot_time deadline, const term_plan& plan) {
 }
 
 boot_time watchdog_time(boot_time deadline, const term_plan& plan) {
-  return deadline - margin_of(plan) / 2;
+  return deadline - 3 * margin_of(plan) / 4;
 }
 
 }  // namespace leasehold::tools

@@ -39,7 +39,8 @@ struct term_plan {
 /// The shortest term that renews, TERM and KILL have room in.
 inline constexpr std::chrono::milliseconds shortest_term{500};
 
-/// How long before the deadline the group has had its KILL: a tenth of the term, at least 100 ms.
+/// How long before the deadline the group has had its KILL: a tenth of the term, and at least
+/// 400 ms, or a quarter of the term where that is less. What was killed dies within it.
 std::chrono::milliseconds margin_of(const term_plan& plan);
 /// A fifth of the term, at most 5 s.
 std::chrono::milliseconds default_grace(std::chrono::milliseconds term);
@@ -50,7 +51,8 @@ std::chrono::milliseconds longest_grace(std::chrono::milliseconds term);
 boot_time stop_time(boot_time deadline, const term_plan& plan);
 /// When KILL is sent at the latest.
 boot_time kill_time(boot_time deadline, const term_plan& plan);
-/// When the watchdog sends KILL: after `leasehold exec` had its turn, and before the deadline.
+/// When the watchdog sends KILL: after `leasehold exec` had its turn, and with three quarters of
+/// the margin left for the group to die in.
 boot_time watchdog_time(boot_time deadline, const term_plan& plan);
 
 }  // namespace leasehold::tools

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "tools/api.hpp"
@@ -76,10 +78,14 @@ void plan_times(const exec_settings& chosen, exec_plan& plan) {
   }
 }
 
-/// A file that can be run is run; anything else is a line for a shell.
+/// A file that can be run is run; anything else, also a directory, is a line for a shell.
 std::vector<std::string> hook_command(const std::string& hook) {
   if (hook.empty()) return {};
-  if (hook.find('/') != hook.npos && access(hook.c_str(), X_OK) == 0) return {hook};
+  std::error_code ignored;
+  const bool is_program = hook.find('/') != hook.npos &&
+                          std::filesystem::is_regular_file(hook, ignored) &&
+                          access(hook.c_str(), X_OK) == 0;
+  if (is_program) return {hook};
   return {"/bin/sh", "-c", hook};
 }
 

@@ -11,16 +11,23 @@
 
 #include "tools/child_process.hpp"
 #include "tools/exec/watch_protocol.hpp"
+#include "tools/exec/watchdog.hpp"
 
 namespace leasehold::tools {
+
+/// What a leader begins with.
+struct leader_surroundings {
+  const std::vector<std::string>& environment;  ///< KEY=VALUE, all of it
+  const sigset_t& mask;
+  const death_line& line;  ///< tied to the new group
+};
 
 class group_leader {
  public:
   /// Forks it; the process must have one thread. It dies with that. Nothing with errno set when it
   /// cannot be forked; that the program cannot be run is told by read_start_fault().
-  static std::optional<group_leader> start(const std::vector<std::string>& command,
-                                           const std::vector<std::string>& environment,
-                                           const sigset_t& mask);
+  static std::optional<group_leader> start(const watched_command& command,
+                                           const leader_surroundings& around);
 
   [[nodiscard]] pid_t id() const noexcept { return id_; }
   /// Readable once it is known whether the program could be run; -1 after that.

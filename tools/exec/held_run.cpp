@@ -55,6 +55,18 @@ std::variant<acquired_lock, not_acquired> acquire_unless_ended(client_options co
   return outcome;
 }
 
+/// Why the command was not started, by the code of the hook before it.
+std::string hook_fault(const std::vector<std::string>& hook, int code) {
+  const bool is_unrunnable = code == static_cast<int>(exit_code::not_executable) ||
+                             code == static_cast<int>(exit_code::not_found);
+  const bool is_line = hook.size() > 1;
+  return fmt::format("the token hook{} ended with {}: the command was not started",
+                     is_line && is_unrunnable
+                         ? ", which is the path of no executable file and so a line for a shell,"
+                         : "",
+                     code);
+}
+
 class held_run {
  public:
   held_run(const client_options& connection, exec_plan plan, const acquired_lock& lock)
@@ -80,8 +92,8 @@ class held_run {
 
 watched_work held_run::work(const sigset_t& mask) const {
   watched_work work;
-  work.commands = {plan_.command};
-  if (!plan_.hook.empty()) work.commands.push_back(plan_.hook);
+  work.commands = {{plan_.command, false}};
+  if (!plan_.hook.empty()) work.commands.push_back({plan_.hook, true});
   work.environment = [grant = grant_](boot_time deadline) {
     return command_environment(environ, grant, deadline, boot_clock::now());
   };
@@ -125,9 +137,7 @@ exit_code held_run::under(watchdog& guard) {
     if (runs.asked_to_end() != 0) return code_of_signal(runs.asked_to_end());
     const bool is_done = end.what == run_end::kind::exited && end.code == 0;
     if (end.what == run_end::kind::exited && !is_done) {
-      return complain(
-          exit_code::exec_failed,
-          fmt::format("the token hook ended with {}: the command was not started", end.code));
+      return complain(exit_code::exec_failed, hook_fault(plan_.hook, end.code));
     }
     if (end.what == run_end::kind::not_started) {
       return complain(exit_code::exec_failed,
@@ -187,7 +197,7 @@ exit_code held_run::give_back(exit_code code) {
 }  // namespace
 
 exit_code run_held(const client_options& connection, exec_plan plan) {
-  if (!group_lives(getpgrp())) {
+  if (!processes_can_be_seen()) {
     return complain(exit_code::exec_failed,
                     "/proc cannot be read, so that the end of a command "
                     "could not be seen: mount it");

@@ -70,6 +70,11 @@ class lock_client {
 
   using patience = std::chrono::milliseconds;
 
+  /// How long a connection that is opened from now on may take.
+  void connect_within(std::chrono::milliseconds longest) noexcept {
+    client_.connect_within(longest);
+  }
+
   /// `wait`: how long the coordinator may let it stand in the queue. The answer is waited for so
   /// much longer.
   lock_answer<lock_grant> acquire(const acquire_request& request, std::chrono::milliseconds wait,

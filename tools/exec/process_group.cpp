@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,12 +25,14 @@ constexpr std::size_t state_field = 0;
 constexpr std::size_t group_field = 2;
 constexpr std::size_t threads_field = 17;
 
-std::string stat_text(const char* process) {
-  const descriptor file(
-      open((std::string("/proc/") + process + "/stat").c_str(), O_RDONLY | O_CLOEXEC));
+/// Nothing when it cannot be read; empty when the process is gone.
+std::optional<std::string> stat_text(pid_t process) {
+  const auto name = "/proc/" + std::to_string(process) + "/stat";
+  const descriptor file(open(name.c_str(), O_RDONLY | O_CLOEXEC));
   std::array<char, 1024> text;
-  const auto size = read(file.number(), text.data(), text.size());
-  return size > 0 ? std::string(text.data(), static_cast<std::size_t>(size)) : std::string();
+  const auto size = file ? read(file.number(), text.data(), text.size()) : -1;
+  if (size >= 0) return std::string(text.data(), static_cast<std::size_t>(size));
+  return errno == ENOENT || errno == ESRCH ? std::optional(std::string()) : std::nullopt;
 }
 
 std::vector<std::string_view> fields_of(std::string_view stat) {
@@ -50,9 +55,14 @@ long number_of(std::string_view text) {
   return value;
 }
 
-bool lives_in(const char* process, pid_t group) {
+bool lives_in(pid_t process, pid_t group) {
+  // Asked of the kernel, the group costs no open file; where that is not allowed, the file tells.
+  const auto its_group = getpgid(process);
+  const bool is_known = its_group >= 0 || errno == ESRCH;
+  if (is_known && its_group != group) return false;
   const auto text = stat_text(process);
-  const auto fields = fields_of(text);
+  if (!text) return is_known;  // in doubt it lives: nobody else may have the lock then
+  const auto fields = fields_of(*text);
   if (fields.size() <= threads_field || number_of(fields[group_field]) != group) return false;
   const char state = fields[state_field].front();
   // The first thread of a process may have ended before the others.
@@ -71,13 +81,20 @@ void ask_group_to_end(pid_t group) noexcept {
 }
 
 bool group_lives(pid_t group) {
+  if (group <= 1 || (kill(-group, 0) != 0 && errno == ESRCH)) return false;
   const std::unique_ptr<DIR, int (*)(DIR*)> all(opendir("/proc"), closedir);
-  if (!all) return false;
+  if (!all) return true;  // in doubt, as above
   while (const dirent* each = readdir(all.get())) {
     const char first = each->d_name[0];
-    if (first >= '1' && first <= '9' && lives_in(each->d_name, group)) return true;
+    if (first < '1' || first > '9') continue;
+    if (lives_in(static_cast<pid_t>(number_of(each->d_name)), group)) return true;
   }
   return false;
+}
+
+bool processes_can_be_seen() {
+  const auto own = stat_text(getpid());
+  return own && fields_of(*own).size() > threads_field;
 }
 
 }  // namespace leasehold::tools

@@ -12,7 +12,11 @@ void signal_group(pid_t group, int number) noexcept;
 void ask_group_to_end(pid_t group) noexcept;
 
 /// True while a process of the group runs or is stopped; one that has ended and was not waited for
-/// does not count. Reads /proc.
+/// does not count. Goes through /proc unless the group has nobody at all; what cannot be read
+/// lives.
 bool group_lives(pid_t group);
+
+/// False where /proc is not mounted: then nobody could see a group end.
+bool processes_can_be_seen();
 
 }  // namespace leasehold::tools

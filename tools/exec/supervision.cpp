@@ -15,7 +15,6 @@
 namespace leasehold::tools {
 namespace {
 
-constexpr std::chrono::milliseconds look_interval{10};
 /// How long what was killed may take to go before it is given up.
 constexpr std::chrono::seconds after_kill{5};
 
@@ -64,6 +63,7 @@ run_end supervision::run(std::size_t command) {
   is_over_ = false;
   ending_since_.reset();
   killed_at_.reset();
+  looks_.begin();
   take_standing();
   look_at_time();
   if (!ending_since_) guard_.start_command(command);
@@ -139,6 +139,7 @@ void supervision::take(const watch_report& report) {
     case watch_report::kind::exited:
     case watch_report::kind::killed:
       end_.code = report.value + (report.what == watch_report::kind::killed ? by_signal : 0);
+      looks_.begin();
       // What it left running works under the same lock, so that goes before the lock does.
       begin_end(run_end::kind::exited, {});
       break;
@@ -187,19 +188,21 @@ void supervision::look_at_time() {
 void supervision::go_on_ending() {
   const auto now = boot_clock::now();
   const bool is_kill_due = now >= kill_deadline();
-  if (is_kill_due) {
-    signal_group(group_, SIGKILL);
-    if (!killed_at_) killed_at_ = now;
+  if (is_kill_due && !killed_at_) {
+    killed_at_ = now;
+    looks_.begin();
   }
-  const bool is_gone = group_ == 0 ? is_kill_due : !group_lives(group_);
-  const bool is_given_up = killed_at_ && now >= *killed_at_ + after_kill;
-  if (is_gone || is_given_up) {
-    end_.group_is_gone = is_gone;
-    is_over_ = true;
+  if (looks_.is_due(now)) {
+    if (is_kill_due) signal_group(group_, SIGKILL);
+    const bool is_gone = group_ == 0 ? is_kill_due : !group_lives(group_);
+    const bool is_given_up = killed_at_ && now >= *killed_at_ + after_kill;
+    if (is_gone || is_given_up) {
+      end_.group_is_gone = is_gone;
+      is_over_ = true;
+    }
+    looks_.looked(now);
   }
-  const bool is_killed = killed_at_.has_value();
-  const boot_time next = now + look_interval;
-  timer_.set(is_killed ? next : std::min(next, kill_deadline()));
+  timer_.set(killed_at_ ? looks_.next() : std::min(looks_.next(), kill_deadline()));
 }
 
 }  // namespace leasehold::tools

@@ -13,6 +13,7 @@
 #include "tools/exec/authority.hpp"
 #include "tools/exec/job_control.hpp"
 #include "tools/exec/lock_keeper.hpp"
+#include "tools/exec/look_pace.hpp"
 #include "tools/exec/watchdog.hpp"
 
 namespace leasehold::tools {
@@ -81,6 +82,7 @@ class supervision {
   run_end end_;
   std::optional<boot_time> ending_since_;
   std::optional<boot_time> killed_at_;
+  look_pace looks_;  ///< at the group that is to end
   bool is_over_ = false;
 };
 

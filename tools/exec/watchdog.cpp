@@ -31,14 +31,16 @@ std::unique_ptr<watchdog> watchdog::start(watched_work work) {
   descriptor its(ends[1]);
   // Opened before the fork: the watchdog could find that its parent is somebody else already.
   auto parent = own_pidfd();
+  death_line line;
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const auto id = fork();
   if (id < 0) return nullptr;
   if (id == 0) {
     ours.close();
-    watch(std::move(its), std::move(parent), std::move(work));
+    watch({std::move(its), std::move(parent), std::move(line)}, std::move(work));
   }
-  return std::unique_ptr<watchdog>(new watchdog(id, std::move(ours)));
+  line.keep_reading_ends();
+  return std::unique_ptr<watchdog>(new watchdog(id, std::move(ours), std::move(line)));
 }
 
 watchdog::~watchdog() { finish(); }

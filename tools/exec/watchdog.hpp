@@ -13,14 +13,22 @@
 #include <vector>
 
 #include "tools/exec/authority.hpp"
+#include "tools/exec/death_line.hpp"
 #include "tools/exec/watch_protocol.hpp"
 
 namespace leasehold::tools {
 
+struct watched_command {
+  /// A program with its arguments; looked up in PATH as a shell does.
+  std::vector<std::string> words;
+  /// It has nothing to do with exec's standard input and output: it reads nothing, and what it
+  /// prints goes to standard error.
+  bool is_apart = false;
+};
+
 /// What the watchdog may be told to start.
 struct watched_work {
-  /// Programs with their arguments; looked up in PATH as a shell does.
-  std::vector<std::vector<std::string>> commands;
+  std::vector<watched_command> commands;
   /// KEY=VALUE, all of it, for a command that starts now and has until `deadline`.
   std::function<std::vector<std::string>(boot_time deadline)> environment;
   term_plan plan;
@@ -29,7 +37,7 @@ struct watched_work {
 };
 
 /// Exec's end of it. The watchdog lives as long as it is not told to finish and exec lives; when it
-/// ends before that, its children become exec's.
+/// ends before that, the kernel kills the group, and its children become exec's.
 class watchdog {
  public:
   /// Forks it; the process must have one thread. Empty with errno set when it cannot be.
@@ -53,11 +61,13 @@ class watchdog {
   [[nodiscard]] pid_t id() const noexcept { return id_; }
 
  private:
-  watchdog(pid_t id, descriptor socket) : id_(id), socket_(std::move(socket)) {}
+  watchdog(pid_t id, descriptor socket, death_line line)
+      : id_(id), socket_(std::move(socket)), line_(std::move(line)) {}
   void tell(const watch_order& order) const noexcept;
 
   pid_t id_;
   descriptor socket_;
+  death_line line_;
   bool is_gone_ = false;
 };
 

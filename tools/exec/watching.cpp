@@ -13,12 +13,11 @@
 #include <utility>
 
 #include "tools/exec/group_leader.hpp"
+#include "tools/exec/look_pace.hpp"
 #include "tools/exec/process_group.hpp"
 
 namespace leasehold::tools {
 namespace {
-
-constexpr std::chrono::milliseconds look_interval{10};
 
 sigset_t only(int number) {
   sigset_t set;
@@ -30,8 +29,11 @@ sigset_t only(int number) {
 /// One group at a time, and its end.
 class watching {
  public:
-  watching(descriptor orders, descriptor parent, watched_work work)
-      : orders_(std::move(orders)), parent_(std::move(parent)), work_(std::move(work)) {
+  watching(watch_ties ties, watched_work work)
+      : orders_(std::move(ties.orders)),
+        parent_(std::move(ties.parent)),
+        line_(std::move(ties.line)),
+        work_(std::move(work)) {
     const auto child = only(SIGCHLD);
     children_ = descriptor(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
   }
@@ -53,11 +55,15 @@ class watching {
 
   descriptor orders_;
   descriptor parent_;
+  death_line line_;
   watched_work work_;
   descriptor children_;
   boot_timer timer_;
   std::optional<group_leader> leader_;
   std::optional<boot_time> kill_at_;  ///< set while the group is being ended without exec
+  look_pace looks_;                   ///< at the group that is to end
+  bool is_killed_ = false;            ///< the time for its KILL has come
+  bool is_group_gone_ = false;
   bool is_told_to_finish_ = false;
   bool is_alone_ = false;  ///< exec is gone
 };
@@ -70,7 +76,7 @@ void watching::report(watch_report::kind what, int value) const noexcept {
 void watching::run() {
   while (!is_told_to_finish_) {
     keep_the_deadline();
-    if (is_alone_ && (!leader_ || !group_lives(leader_->id()))) break;
+    if (is_alone_ && (!leader_ || is_group_gone_)) break;
     wait_for_something();
     take_start_fault();
     look_at_children();
@@ -85,16 +91,16 @@ void watching::keep_the_deadline() {
   const auto last = watchdog_time(work_.deadline, work_.plan);
   const auto kill_at = std::min(kill_at_.value_or(last), last);
   const auto now = boot_clock::now();
-  if (now < kill_at) {
-    timer_.set(kill_at_ ? std::min<boot_time>(now + look_interval, kill_at) : kill_at);
-    return;
+  const bool is_kill_due = now >= kill_at;
+  if (is_kill_due && !std::exchange(is_killed_, true)) looks_.begin();
+  if (!is_kill_due && !is_alone_) return timer_.set(kill_at);
+  if (looks_.is_due(now)) {
+    if (is_kill_due) signal_group(leader_->id(), SIGKILL);
+    is_group_gone_ = !group_lives(leader_->id());
+    looks_.looked(now);
   }
-  signal_group(leader_->id(), SIGKILL);
-  if (group_lives(leader_->id())) {
-    timer_.set(now + look_interval);
-  } else {
-    timer_.clear();
-  }
+  if (is_group_gone_) return timer_.clear();
+  timer_.set(is_kill_due ? looks_.next() : std::min(looks_.next(), kill_at));
 }
 
 void watching::wait_for_something() {
@@ -141,7 +147,7 @@ void watching::take(const watch_order& order) {
 void watching::start(std::size_t number) {
   end_group();
   const auto environment = work_.environment(work_.deadline);
-  leader_ = group_leader::start(work_.commands.at(number), environment, work_.signal_mask);
+  leader_ = group_leader::start(work_.commands.at(number), {environment, work_.signal_mask, line_});
   if (leader_) {
     report(watch_report::kind::forked, leader_->id());
   } else {
@@ -162,24 +168,29 @@ void watching::look_at_children() {
   while (read(children_.number(), &ignored, sizeof ignored) > 0) {
   }
   if (!leader_) return;
-  while (const auto change = leader_->next_change()) report(change->what, change->value);
+  while (const auto change = leader_->next_change()) {
+    report(change->what, change->value);
+    looks_.begin();
+  }
   leader_->collect_orphans();
 }
 
 void watching::leave_when_parent_is_gone() {
   if (std::exchange(is_alone_, true) || !leader_) return;
   ask_group_to_end(leader_->id());
+  looks_.begin();
   kill_at_ = boot_clock::now() + work_.plan.grace;
 }
 
 void watching::end_group() noexcept {
   if (leader_) leader_->end();
   leader_.reset();
+  is_killed_ = is_group_gone_ = false;
 }
 
 }  // namespace
 
-void watch(descriptor orders, descriptor parent, watched_work work) noexcept {
+void watch(watch_ties ties, watched_work work) noexcept {
   // In a group of its own, so that what a terminal or a shell sends to exec's does not end it.
   setpgid(0, 0);
   sigset_t all;
@@ -187,7 +198,7 @@ void watch(descriptor orders, descriptor parent, watched_work work) noexcept {
   sigprocmask(SIG_SETMASK, &all, nullptr);
   prctl(PR_SET_NAME, "leasehold-watch");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
-  watching(std::move(orders), std::move(parent), std::move(work)).run();
+  watching(std::move(ties), std::move(work)).run();
   _exit(0);
 }
 

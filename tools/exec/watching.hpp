@@ -6,8 +6,14 @@
 
 namespace leasehold::tools {
 
-/// Runs the watchdog in this process and ends it. `orders` is its end of the socket pair; `parent`
-/// refers to exec and may be empty: then only the socket tells that exec is gone.
-[[noreturn]] void watch(descriptor orders, descriptor parent, watched_work work) noexcept;
+/// What ties the watchdog to exec.
+struct watch_ties {
+  descriptor orders;  ///< its end of the socket pair
+  descriptor parent;  ///< refers to exec; empty: only the socket tells that exec is gone
+  death_line line;
+};
+
+/// Runs the watchdog in this process and ends it.
+[[noreturn]] void watch(watch_ties ties, watched_work work) noexcept;
 
 }  // namespace leasehold::tools

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+#include <vector>
+
 namespace leasehold::tests {
 namespace {
 
@@ -43,14 +46,27 @@ TEST(Authority, AnEarlierEndThatIsToldCounts) {
   EXPECT_EQ(tools::renewed_authority(before, at(5'000), {10'000, 20'000}).deadline, at(15'100));
 }
 
-TEST(TermPlan, TheMarginIsATenthOfTheTermAndAtLeastATenthOfASecond) {
-  EXPECT_EQ(tools::margin_of({milliseconds(15'000), {}}), milliseconds(1500));
-  EXPECT_EQ(tools::margin_of({milliseconds(1'000), {}}), milliseconds(100));
-  EXPECT_EQ(tools::margin_of({milliseconds(999), {}}), milliseconds(100));
+TEST(TermPlan, TheMarginIsATenthOfTheTermAndLeavesTimeToDieInAShortOne) {
+  for (const auto& [term, margin] :
+       {std::pair(15'000, 1500), {4'010, 401}, {4'000, 400}, {3'999, 400}, {1'604, 400}}) {
+    EXPECT_EQ(tools::margin_of({milliseconds(term), {}}), milliseconds(margin)) << term;
+  }
+  for (const auto& [term, margin] :
+       {std::pair(1'600, 400), {1'596, 399}, {1'500, 375}, {500, 125}}) {
+    EXPECT_EQ(tools::margin_of({milliseconds(term), {}}), milliseconds(margin)) << term;
+  }
+}
+
+TEST(TermPlan, TheWatchdogLeavesThreeQuartersOfTheMarginToDieIn) {
+  EXPECT_EQ(tools::watchdog_time(at(15'000), {milliseconds(15'000), {}}), at(13'875));
+  EXPECT_EQ(tools::watchdog_time(at(1'500), {milliseconds(1'500), {}}), at(1'219));
+  EXPECT_EQ(tools::watchdog_time(at(500), {milliseconds(500), {}}), at(407));
 }
 
 TEST(TermPlan, TermComesBeforeKillBeforeTheWatchdogBeforeTheDeadline) {
-  for (const int term : {500, 1000, 15'000, 86'400'000}) {
+  std::vector<int> terms{15'000, 86'400'000};
+  for (int term = 500; term < 5000; ++term) terms.push_back(term);
+  for (const int term : terms) {
     for (const auto grace : {milliseconds(0), tools::default_grace(milliseconds(term)),
                              tools::longest_grace(milliseconds(term))}) {
       const term_plan plan{milliseconds(term), grace};
@@ -64,7 +80,7 @@ TEST(TermPlan, TermComesBeforeKillBeforeTheWatchdogBeforeTheDeadline) {
 }
 
 TEST(TermPlan, TheDefaultGraceIsAllowed) {
-  for (const int term : {500, 999, 1000, 24'999, 25'000, 25'001, 3'600'000}) {
+  for (const int term : {500, 999, 1000, 1600, 4000, 24'999, 25'000, 25'001, 3'600'000}) {
     EXPECT_LE(tools::default_grace(milliseconds(term)), tools::longest_grace(milliseconds(term)));
   }
 }

@@ -84,6 +84,8 @@ TEST(ExecPlan, AHookIsAProgramOrALineForAShell) {
   auto chosen = settings();
   chosen.token_hook = "/bin/true";
   EXPECT_THAT(make_exec_plan(chosen).hook, ElementsAre("/bin/true"));
+  chosen.token_hook = "/bin";
+  EXPECT_THAT(make_exec_plan(chosen).hook, ElementsAre("/bin/sh", "-c", "/bin"));
   chosen.token_hook = "echo $LEASEHOLD_TOKEN > t";
   EXPECT_THAT(make_exec_plan(chosen).hook,
               ElementsAre("/bin/sh", "-c", "echo $LEASEHOLD_TOKEN > t"));

@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -163,7 +165,7 @@ TEST_F(exec_test, AGrantWhoseAnswerWasLostIsFoundAgain) {
 }
 
 TEST_F(exec_test, TheLockIsRenewedForAsLongAsTheCommandRuns) {
-  auto& running = start({"--ttl", "900ms"}, "echo > $D/runs; sleep 2.5; exit 4");
+  auto& running = start({"--ttl", "1200ms"}, "echo > $D/runs; sleep 2.5; exit 4");
   written("runs");
   server_.lose_answers(1);  // of a renew: sent again with its sequence
   EXPECT_THAT(running.wait(), Optional(4));
@@ -221,6 +223,30 @@ TEST_F(exec_test, TheHookWritesTheTokenBeforeTheCommandStarts) {
               Optional(0));
 }
 
+TEST_F(exec_test, TheHookHasNothingToDoWithTheCommandsInputAndOutput) {
+  const auto line = std::string("echo from-outside | exec ") + LEASEHOLD + " --url " +
+                    server_.url() +
+                    " exec --program p --opaque x --token-hook 'echo hook-says; cat; echo end' -- "
+                    "/bin/sh -c 'cat; echo command-says' 2> $D/errors";
+  EXPECT_THAT(program_run("/bin/sh", {"-c", line}, output_file(),
+                          {"D=" + kept_.path().string(), "HOME=/nonexistent"})
+                  .wait(),
+              Optional(0));
+  EXPECT_EQ(output(), "from-outside\ncommand-says\n");
+  EXPECT_EQ(e2e::content_of(kept_.path() / "errors"), "hook-says\nend\n");
+}
+
+TEST_F(exec_test, AHookThatIsNoProgramIsALineAndSoItIsSaid) {
+  const auto directory = kept_.path() / "directory";
+  std::filesystem::create_directory(directory);
+  for (const auto& hook : {directory.string(), std::string("/nonexistent/hook")}) {
+    EXPECT_THAT(run({"--token-hook", hook}, "echo > $D/ran"), Optional(125));
+    EXPECT_THAT(output(), HasSubstr("the path of no executable file and so a line for a shell"));
+    std::filesystem::remove(output_file());
+  }
+  EXPECT_FALSE(has_written("ran"));
+}
+
 TEST_F(exec_test, AHookThatFailsKeepsTheCommandFromStarting) {
   EXPECT_THAT(run({"--token-hook", "exit 1"}, "echo > $D/ran"), Optional(125));
   EXPECT_FALSE(has_written("ran"));
@@ -229,7 +255,7 @@ TEST_F(exec_test, AHookThatFailsKeepsTheCommandFromStarting) {
 }
 
 TEST_F(exec_test, ALongHookIsRenewedUnder) {
-  EXPECT_THAT(run({"--ttl", "900ms", "--token-hook", "sleep 1.5"}, "exit 8"), Optional(8));
+  EXPECT_THAT(run({"--ttl", "1200ms", "--token-hook", "sleep 1.5"}, "exit 8"), Optional(8));
   EXPECT_GE(server_.so_far().renews, 2);
 }
 
@@ -275,6 +301,28 @@ TEST_F(exec_test, WhatCannotBeRunIs126And127) {
   EXPECT_THAT(code("/nonexistent/program"), Optional(127));
   EXPECT_THAT(code("no-such-program-anywhere"), Optional(127));
   EXPECT_EQ(server_.so_far().releases, 3);
+}
+
+TEST_F(exec_test, ACoordinatorThatCannotBeReachedIsTriedForTwoSecondsOrForTheWait) {
+  // A port that is taken and that nobody listens at.
+  boost::asio::io_context io;
+  const boost::asio::ip::tcp::socket deaf(io, {boost::asio::ip::address_v4::loopback(), 0});
+  const auto url = "http://127.0.0.1:" + std::to_string(deaf.local_endpoint().port());
+  const auto time_of = [&](const char* wait) {
+    const auto began = tools::boot_clock::now();
+    EXPECT_THAT(program_run(LEASEHOLD,
+                            {"--url", url, "exec", "--program", "p", "--opaque", "x", "--wait",
+                             wait, "--", "true"},
+                            output_file(), {"HOME=/nonexistent"})
+                    .wait(),
+                Optional(125));
+    return tools::boot_clock::now() - began;
+  };
+  EXPECT_LT(time_of("0s"), milliseconds(4000));
+  EXPECT_LT(time_of("1ms"), milliseconds(1500));
+  const auto second = time_of("1s");
+  EXPECT_GE(second, milliseconds(1000));
+  EXPECT_LT(second, milliseconds(3000));
 }
 
 TEST_F(exec_test, ItsOwnFailuresAre125) {

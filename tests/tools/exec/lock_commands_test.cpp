@@ -126,14 +126,27 @@ TEST(Lock, ARevokeNamesTheLockTheForceAndTheReason) {
       HasSubstr(fmt::format(
           R"({{"key":"{}","force":false,"detail":"host is gone","request_id":"r1"}})", key)));
   EXPECT_EQ(end.output, fmt::format("{}: applied revoked; now revoked\n", key));
-  end = run({done}, {"lock", "revoke", lease, "--force"});
-  EXPECT_THAT(end.requests[0],
-              HasSubstr(fmt::format(R"({{"lease_id":"{}","force":true,"request_id":)", lease)));
+  end = run({done}, {"lock", "revoke", lease, "--force", "--reason", "it hangs"});
+  EXPECT_THAT(
+      end.requests[0],
+      HasSubstr(fmt::format(R"({{"lease_id":"{}","force":true,"detail":"it hangs",)", lease)));
+}
+
+TEST(Lock, ARevokeWithoutAReasonIsNotAskedFor) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"lock", "revoke", key},
+                                                {"lock", "revoke", key, "--force"},
+                                                {"lock", "revoke", key, "--reason", ""}}) {
+    const auto end = run({}, words);
+    EXPECT_EQ(end.code, exit_code::malformed);
+    EXPECT_THAT(end.error, HasSubstr("--reason"));
+    EXPECT_THAT(end.requests, IsEmpty());
+  }
 }
 
 TEST(Lock, ARefusalKeepsTheCodesOfTheOtherSubcommands) {
   const auto refused = [](int status) {
-    return run({answer(status, R"({"reason":"x"})")}, {"lock", "revoke", key}).code;
+    return run({answer(status, R"({"reason":"x"})")}, {"lock", "revoke", key, "--reason", "x"})
+        .code;
   };
   EXPECT_EQ(refused(404), exit_code::refused);
   EXPECT_EQ(refused(403), exit_code::forbidden);
@@ -149,6 +162,18 @@ TEST(Lock, ItsEvidenceIsAMatrixOrJsonLines) {
   EXPECT_EQ(end.output, rows);
   end = run({answer(200, "row,event\n1,acquire\n")}, {"lock", "evidence", key, "--csv"});
   EXPECT_THAT(end.requests[0], HasSubstr("text/csv"));
+}
+
+TEST(Lock, HoldersOfOneMachineAreToldApartInItsEvidence) {
+  const auto row = [](const char* holder) {
+    return fmt::format("{{\"row\":1,\"holder_identity\":\"{}\"}}\n", holder);
+  };
+  const auto shown = [&](const char* holder) {
+    return run({answer(200, row(holder))}, {"lock", "evidence", key}).output;
+  };
+  EXPECT_THAT(shown("ann/0123456789abcdef:"), HasSubstr("ann/0123456789abcdef:"));
+  EXPECT_THAT(shown("ann/build-host-1.example:12345"), HasSubstr("ann/build-..ple:12345"));
+  EXPECT_THAT(shown("ann/build-host-1.example:12346"), HasSubstr("ann/build-..ple:12346"));
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ void supervised_scene::supervise(const std::string& script, int orders) const {
   sigset_t before;
   sigprocmask(SIG_BLOCK, &blocked, &before);
   tools::watched_work work;
-  work.commands = {{"/bin/sh", "-c", script}};
+  work.commands = {{{"/bin/sh", "-c", script}, false}};
   work.environment = [this](boot_time) {
     std::vector<std::string> all{"D=" + kept_.path().string()};
     for (char** each = environ; *each != nullptr; ++each) all.emplace_back(*each);
@@ -144,6 +144,15 @@ std::optional<int> supervised_scene::wait() {
 pid_t supervised_scene::group() const { return std::stoi(written("group")); }
 
 bool supervised_scene::lives() const { return tools::group_lives(group()); }
+
+std::optional<long> supervised_scene::reads_of_exec() const {
+  std::ifstream counts("/proc/" + std::to_string(exec_) + "/io");
+  long count = 0;
+  for (std::string name; counts >> name >> count;) {
+    if (name == "syscr:") return count;
+  }
+  return std::nullopt;
+}
 
 std::optional<milliseconds> supervised_scene::gone_after_deadline() {
   const auto number = group();

@@ -41,6 +41,8 @@ class supervised_scene {
   /// When the group was first seen to be gone, before the deadline and how long; nothing: never.
   std::optional<std::chrono::milliseconds> gone_after_deadline();
   [[nodiscard]] bool lives() const;
+  /// How many reads the supervising process has made; nothing where the kernel does not tell.
+  [[nodiscard]] std::optional<long> reads_of_exec() const;
   /// The group's number, once the script has written it to $D/group.
   [[nodiscard]] pid_t group() const;
   void await_start() const { written("group"); }

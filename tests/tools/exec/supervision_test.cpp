@@ -61,12 +61,38 @@ TEST(Supervision, KillOfTheWatchdogAloneEndsTheGroupByTheDeadline) {
   EXPECT_THAT(scene.wait(), Optional(125));
 }
 
-TEST(Supervision, KillOfBothAtOnceLeavesNoLeader) {
-  supervised_scene scene("echo $$ > $D/group; exec sleep 60", term);
+TEST(Supervision, KillOfBothAtOnceLeavesNobody) {
+  for (const bool exec_is_first : {true, false}) {
+    supervised_scene scene(stubborn, term);
+    scene.await_start();
+    if (exec_is_first) scene.signal_exec(SIGKILL);
+    scene.signal_watchdog(SIGKILL);
+    scene.signal_exec(SIGKILL);
+    EXPECT_LT(scene.gone_after_deadline(), milliseconds(0));
+  }
+}
+
+TEST(Supervision, KillOfTheWatchdogOfAStoppedExecLeavesNobody) {
+  supervised_scene scene(stubborn, long_term);
   scene.await_start();
-  scene.signal_exec(SIGKILL);
+  scene.signal_exec(SIGSTOP);
   scene.signal_watchdog(SIGKILL);
-  EXPECT_LT(scene.gone_after_deadline(), milliseconds(0));
+  EXPECT_LT(scene.gone_after_deadline(), -long_term / 2);
+  scene.signal_exec(SIGCONT);
+  EXPECT_THAT(scene.wait(), Optional(125));
+}
+
+TEST(Supervision, WhoEndsAGroupInItsGraceReadsLittle) {
+  constexpr milliseconds grace{1000};
+  supervised_scene scene(stubborn, long_term, grace);
+  scene.await_start();
+  const auto before = scene.reads_of_exec();
+  if (!before) GTEST_SKIP() << "this kernel does not count reads";
+  scene.lose();
+  ::usleep(static_cast<useconds_t>(std::chrono::microseconds(grace).count()) * 9 / 10);
+  ASSERT_TRUE(scene.lives());
+  // A dozen looks at a group of three; every 10 ms it would be ninety of them.
+  EXPECT_LT(*scene.reads_of_exec() - *before, 90);
 }
 
 TEST(Supervision, AStoppedExecIsSurvivedByNobodyPastTheDeadline) {
