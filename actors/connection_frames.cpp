@@ -5,6 +5,7 @@
 
 #include "actors/acquire.hpp"
 #include "actors/connection_actor.hpp"
+#include "leasehold/actors/lock_limits.hpp"
 
 namespace leasehold::actors {
 
@@ -243,7 +244,7 @@ void connection_actor::take_acquire(protocol::acquire& wanted, std::int64_t fram
   spec.trace_id = std::move(wanted.what.trace_id);
   spec.metadata = std::move(wanted.metadata);
   spec.tie = {std::move(wanted.tie_job), wanted.tie_generation};
-  if (protocol::find_fault(spec.policy)) {
+  if (protocol::find_fault(spec.policy) || wanted.lock_delay > longest_lock_delay) {
     refuse(frame_id, protocol::reason::invalid_policy, asked.key.lease);
     return;
   }

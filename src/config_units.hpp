@@ -19,7 +19,8 @@ std::optional<std::int64_t> read_size_bytes(std::string_view text) noexcept;
 std::string print_duration(std::int64_t ms);
 std::string print_size(std::int64_t bytes);
 
-/// The known word that `unknown` was most likely meant to be; empty when none is near.
+/// The known word that `unknown` was most likely meant to be: the shortest that begins with it,
+/// else the nearest; empty when none is near.
 template <class Words>
 std::string nearest_word(std::string_view unknown, const Words& known);
 
@@ -28,8 +29,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 
 template <class Words>
 std::string nearest_word(std::string_view unknown, const Words& known) {
-  std::size_t best = unknown.size() / 3 + 1;
   std::string found;
+  for (const std::string_view word : known) {
+    const bool begins = !unknown.empty() && word.starts_with(unknown);
+    if (begins && (found.empty() || word.size() < found.size())) found = word;
+  }
+  if (!found.empty()) return found;
+  std::size_t best = unknown.size() / 3 + 1;
   for (const std::string_view word : known) {
     const std::size_t distance = edit_distance(unknown, word);
     if (distance <= best) {

@@ -1,6 +1,8 @@
 #include "src/http_answer.hpp"
 
 #include <boost/beast/http/status.hpp>
+#include <boost/json.hpp>
+#include <utility>
 
 #include "leasehold/protocol/reason.hpp"
 
@@ -19,24 +21,41 @@ protocol::reason reason_of(int status) {
       return protocol::reason::too_large;
     case 429:
       return protocol::reason::rate_limited;
+    case 503:
+      return protocol::reason::not_ready;
     default:
       return protocol::reason::none;
   }
 }
 
+protocol::reason_class class_of(int status, protocol::reason why) {
+  if (why != protocol::reason::none) return protocol::find_reason(why)->refusal_class;
+  return status == 408 ? protocol::reason_class::retryable : protocol::reason_class::permanent;
+}
+
 }  // namespace
 
-http_response refusal(int status, std::string_view sentence) {
+http_response refusal(int status, std::string_view sentence, request_ids ids) {
   const auto why = reason_of(status);
-  const bool has_word = why != protocol::reason::none;
+  const auto outcome = class_of(status, why);
   const std::string word{protocol::word(why)};
+  const bool has_word = why != protocol::reason::none;
+  boost::json::object body{
+      {"type", has_word ? "urn:leasehold:reason:" + word : "about:blank"},
+      {"title", std::string_view{http::obsolete_reason(static_cast<http::status>(status))}},
+      {"status", status},
+      {"detail", sentence},
+      {"class", protocol::word(outcome)},
+      {"request_id", std::move(ids.request_id)},
+      {"trace_id", std::move(ids.trace_id)}};
+  if (has_word) body["reason"] = word;
   http_response answer{status, {{"content-type", "application/problem+json"}}, ""};
-  answer.body =
-      "{\"type\":\"" + (has_word ? "urn:leasehold:reason:" + word : "about:blank") +
-      "\",\"title\":\"" + std::string{http::obsolete_reason(static_cast<http::status>(status))} +
-      "\",\"status\":" + std::to_string(status) + ",\"detail\":\"" + std::string{sentence} + '"' +
-      (has_word ? ",\"reason\":\"" + word + '"' : "") + "}\n";
   if (status == 426) answer.headers.emplace_back("sec-websocket-version", "13");
+  if (outcome == protocol::reason_class::retryable) {
+    answer.headers.emplace_back("retry-after", "1");
+    body["retry_after_ms"] = 1000;
+  }
+  answer.body = boost::json::serialize(body) + "\n";
   return answer;
 }
 

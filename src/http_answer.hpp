@@ -5,13 +5,14 @@
 #include <string>
 #include <string_view>
 
+#include "src/request_ids.hpp"
 #include "src/transport.hpp"
 
 namespace leasehold::server {
 
 /// Refuses what the API never saw, in the shape of its errors: with a reason of the protocol where
-/// it has one for the status.
-http_response refusal(int status, std::string_view sentence);
+/// it has one for the status, and the ids where so much of the request was read.
+http_response refusal(int status, std::string_view sentence, request_ids ids = {});
 
 /// The bytes of an answer. `body`: false for an answer to HEAD, which has the same head.
 std::string answer_text(const http_response& answer, bool keep_alive, bool body);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "src/request_ids.hpp"
 #include "src/session.hpp"
 
 namespace leasehold::server {
@@ -72,10 +73,9 @@ call_ptr make_call(const std::shared_ptr<api_context>& api, http_request request
   c->api = api;
   c->request = std::move(request);
   c->reply = std::move(reply);
-  const std::string_view id = c->request.header("x-request-id");
-  c->request_id = is_request_id(id) ? std::string(id) : random_hex(16);
-  const std::string_view trace = c->request.header("traceparent");
-  if (is_trace_id(trace)) c->trace_id = trace;
+  auto ids = ids_of(c->request);
+  c->request_id = ids.request_id.empty() ? random_hex(16) : std::move(ids.request_id);
+  c->trace_id = std::move(ids.trace_id);
   return c;
 }
 

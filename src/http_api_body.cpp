@@ -105,11 +105,6 @@ std::optional<input_fault> find_json_fault(std::string_view body) {
   return std::nullopt;
 }
 
-bool is_lower_hex(std::string_view text) {
-  return std::ranges::all_of(
-      text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
 }  // namespace
 
 std::variant<json::object, input_fault> parse_body(std::string_view body) {
@@ -142,13 +137,15 @@ std::optional<std::string> field_reader::text(std::string_view name, std::size_t
 }
 
 std::optional<std::int64_t> field_reader::number(std::string_view name, std::int64_t lowest,
-                                                 std::int64_t highest) {
+                                                 std::int64_t highest,
+                                                 protocol::reason out_of_range) {
   const json::value* value = take(name);
   if (value == nullptr) return std::nullopt;
   const std::int64_t* number = value->if_int64();
   if (number != nullptr && *number >= lowest && *number <= highest) return *number;
   refuse(std::string(name) + " must be a whole number from " + std::to_string(lowest) + " to " +
-         std::to_string(highest) + ".");
+             std::to_string(highest) + ".",
+         number != nullptr ? out_of_range : protocol::reason::invalid_frame);
   return std::nullopt;
 }
 
@@ -187,17 +184,6 @@ bool is_id(std::string_view text) noexcept {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == ':' || c == '-';
   });
-}
-
-bool is_request_id(std::string_view text) noexcept {
-  return !text.empty() && text.size() <= 64 &&
-         std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
-}
-
-bool is_trace_id(std::string_view text) noexcept {
-  return text.size() == 55 && text.starts_with("00-") && text[35] == '-' && text[52] == '-' &&
-         is_lower_hex(text.substr(3, 32)) && is_lower_hex(text.substr(36, 16)) &&
-         is_lower_hex(text.substr(53));
 }
 
 std::string to_base64(std::string_view bytes) {

@@ -34,8 +34,9 @@ class field_reader {
 
   /// Nothing when the field is missing or wrong; then fault() says so.
   std::optional<std::string> text(std::string_view name, std::size_t most_bytes);
-  std::optional<std::int64_t> number(std::string_view name, std::int64_t lowest,
-                                     std::int64_t highest);
+  std::optional<std::int64_t> number(
+      std::string_view name, std::int64_t lowest, std::int64_t highest,
+      protocol::reason out_of_range = protocol::reason::invalid_frame);
   std::optional<bool> toggle(std::string_view name);
   const boost::json::object* object(std::string_view name);
 
@@ -54,10 +55,6 @@ class field_reader {
 
 /// 1 to 128 of A-Z a-z 0-9 . _ : - : ids of jobs and names of queues.
 bool is_id(std::string_view text) noexcept;
-/// 1 to 64 printable ASCII characters: request ids.
-bool is_request_id(std::string_view text) noexcept;
-/// A W3C traceparent.
-bool is_trace_id(std::string_view text) noexcept;
 
 std::string to_base64(std::string_view bytes);
 /// Strict: padded, no other character, no line ends.

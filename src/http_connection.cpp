@@ -284,7 +284,7 @@ class http_connection final : public connection,
 
   void refuse(int status, std::string_view sentence) {
     host_->counters->requests_refused.fetch_add(1, std::memory_order_relaxed);
-    answer_and_finish(refusal(status, sentence));
+    answer_and_finish(refusal(status, sentence, ids_of(reader_.request())));
   }
 
   void answer_and_finish(const http_response& answer) {

@@ -20,10 +20,9 @@ constexpr std::chrono::milliseconds accept_pause{100};
 /// What a connection beyond the caps reads; it was not asked what it wants.
 std::string refusal_text(admission::refusal why) {
   const bool full = why == admission::refusal::full;
-  auto answer = full ? refusal(503, "Too many connections; come back later.")
-                     : refusal(429, "Too many handshakes from this address; come back later.");
-  answer.headers.emplace_back("retry-after", "1");
-  return answer_text(answer, false, true);
+  return answer_text(full ? refusal(503, "Too many connections; come back later.")
+                          : refusal(429, "Too many handshakes from this address; come back later."),
+                     false, true);
 }
 
 std::string where(const std::string& address, std::uint16_t port) {

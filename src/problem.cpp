@@ -44,9 +44,9 @@ http_response to_response(const problem& what) {
   if (what.lease) body["lease"] = to_json(*what.lease);
   out.headers = what.headers;
   if (is_worth_a_retry(outcome)) {
-    const std::int64_t seconds = std::max<std::int64_t>(1, (what.retry_after.ms + 999) / 1000);
-    out.headers.emplace_back("Retry-After", std::to_string(seconds));
-    body["retry_after_ms"] = std::max<std::int64_t>(what.retry_after.ms, 0);
+    const std::int64_t ms = what.retry_after.ms > 0 ? what.retry_after.ms : 1000;
+    out.headers.emplace_back("Retry-After", std::to_string((ms + 999) / 1000));
+    body["retry_after_ms"] = ms;
   }
   if (out.status == 401) out.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"leasehold\"");
   out.headers.emplace_back("Content-Type", "application/problem+json");

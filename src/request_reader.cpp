@@ -67,7 +67,7 @@ bool request_reader::waits_to_continue() const {
 }
 
 /// The head is complete: trailers that may follow a chunked body never become part of it.
-request_reader::found request_reader::take_head() {
+void request_reader::copy_head() {
   const auto& message = parser_->get();
   minor_version_ = static_cast<int>(message.version() % 10);
   request_.method = std::string{message.method_string()};
@@ -75,6 +75,10 @@ request_reader::found request_reader::take_head() {
   for (const auto& field : message) {
     request_.headers.emplace_back(lower_case(field.name_string()), std::string{field.value()});
   }
+}
+
+request_reader::found request_reader::take_head() {
+  copy_head();
   keep_alive_ = parser_->keep_alive();
   if (head_bytes_ > limits_.head_bytes) return refuse_unreadable(http::error::header_limit);
   if (auto refused = check_head(request_, minor_version_, limits_)) {
@@ -100,6 +104,8 @@ request_reader::found request_reader::refuse_unreadable(const boost::system::err
         {431, "The request head is larger than " + std::to_string(limits_.head_bytes) + " bytes."});
   }
   if (why == http::error::body_limit) {
+    // The parser has read the whole head before it judges the length that this tells.
+    if (!in_body_) copy_head();
     return refuse(
         {413, "The request body is larger than " + std::to_string(limits_.body_bytes) + " bytes."});
   }

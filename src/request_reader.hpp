@@ -46,6 +46,7 @@ class request_reader {
  private:
   using parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
+  void copy_head();
   [[nodiscard]] found take_head();
   found refuse(head_refused why);
   found refuse_unreadable(const boost::system::error_code& why);

@@ -9,7 +9,7 @@ namespace leasehold::server {
 
 /// The body's request_id; the call and its problems carry it from then on.
 protocol::request_id read_request_id(call& c, field_reader& fields);
-/// The body's trace_id, else the header traceparent.
+/// The body's trace_id, else, also where that is empty, the header traceparent.
 std::string read_trace_id(call& c, field_reader& fields);
 
 /// Submits for a caller that may use the queue.

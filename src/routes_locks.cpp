@@ -1,6 +1,7 @@
 // Target locks: taken, kept, given back, looked at, and fenced [T].
 #include <algorithm>
 
+#include "leasehold/actors/lock_limits.hpp"
 #include "src/config_text.hpp"
 #include "src/http_api_job.hpp"
 #include "src/http_api_lock.hpp"
@@ -101,7 +102,7 @@ void read_metadata(field_reader& fields, actors::lock_spec& spec) {
   for (const auto& each : *metadata) {
     const json::string* value = each.value().if_string();
     if (each.key().empty() || value == nullptr) {
-      fields.refuse("metadata is an object of texts.");
+      fields.refuse("metadata is an object of texts, none of them under an empty name.");
       return;
     }
     size += each.key().size() + value->size();
@@ -123,10 +124,15 @@ void read_tie(field_reader& fields, actors::lock_spec& spec) {
 }
 
 void read_times(field_reader& fields, protocol::policy& chosen) {
-  constexpr auto most = protocol::max_number;
-  if (const auto ms = fields.number("ttl_ms", 0, most)) chosen.lease_duration = {*ms};
-  if (const auto ms = fields.number("max_lifetime_ms", 0, most)) chosen.max_lifetime = {*ms};
-  if (const auto ms = fields.number("lock_delay_ms", 0, most)) chosen.lock_delay = {*ms};
+  const auto read = [&](std::string_view name, std::int64_t lowest, std::int64_t highest,
+                        protocol::duration& out) {
+    const auto ms = fields.number(name, lowest, highest, reason::invalid_policy);
+    if (ms) out = {*ms};
+  };
+  const auto& term = *protocol::find_policy_key("lease_duration_ms");
+  read("ttl_ms", term.lowest, term.highest, chosen.lease_duration);
+  read("max_lifetime_ms", 0, protocol::max_number, chosen.max_lifetime);
+  read("lock_delay_ms", 0, actors::longest_lock_delay.ms, chosen.lock_delay);
   if (auto fault = protocol::find_fault(chosen)) {
     fields.refuse(std::move(*fault), reason::invalid_policy);
   }

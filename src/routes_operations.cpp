@@ -2,6 +2,7 @@
 #include "src/config_text.hpp"
 #include "src/http_api_job.hpp"
 #include "src/page_token.hpp"
+#include "src/request_ids.hpp"
 #include "src/routes_answer.hpp"
 
 namespace leasehold::server {
@@ -73,8 +74,12 @@ protocol::request_id read_request_id(call& c, field_reader& fields) {
 
 std::string read_trace_id(call& c, field_reader& fields) {
   auto given = fields.text("trace_id", 55);
-  if (given && !is_trace_id(*given)) fields.refuse("trace_id must be a W3C traceparent.");
-  if (given) c.trace_id = std::move(*given);
+  if (!given || given->empty()) return c.trace_id;
+  if (!is_trace_id(*given)) {
+    fields.refuse("trace_id must be a W3C traceparent, or empty.");
+  } else {
+    c.trace_id = std::move(*given);
+  }
   return c.trace_id;
 }
 

@@ -37,7 +37,18 @@ refusal refuse(int idn_code) {
   return {std::string("The host is none by IDNA 2008: ") + idn2_strerror(idn_code) + "."};
 }
 
-normalised look_up(const std::string& label) {
+/// Tables of UTS 46 before Unicode 15.1 make "ss" of the capital U+1E9E, and another host than that
+/// of U+00DF, its small letter. Keys are the same with every table.
+std::string lower_sharp_s(std::string label) {
+  constexpr std::string_view capital = "\xe1\xba\x9e";
+  for (auto at = label.find(capital); at != std::string::npos; at = label.find(capital, at)) {
+    label.replace(at, capital.size(), "\xc3\x9f");
+  }
+  return label;
+}
+
+normalised look_up(const std::string& typed) {
+  const std::string label = lower_sharp_s(typed);
   std::uint8_t* out = nullptr;
   const int code = idn2_lookup_u8(reinterpret_cast<const std::uint8_t*>(label.c_str()), &out,
                                   IDN2_NONTRANSITIONAL | IDN2_NFC_INPUT);
@@ -46,13 +57,14 @@ normalised look_up(const std::string& label) {
   return std::string(held.get());
 }
 
-/// An A-label must be the one that its own Unicode form gives; else it is a second name of
-/// something, or of nothing.
-std::optional<refusal> find_round_trip_fault(const std::string& label) {
+/// An A-label must be the one that its own Unicode form gives, and that a U-label; else it is a
+/// second name of something, or of nothing.
+std::optional<refusal> find_a_label_fault(const std::string& label) {
   char* out = nullptr;
   const int code = idn2_to_unicode_8z8z(label.c_str(), &out, 0);
   const idn_text held(out);
   if (code != IDN2_OK) return refuse(code);
+  if (auto fault = find_code_point_fault(held.get())) return fault;
   auto again = look_up(held.get());
   if (auto* fault = std::get_if<refusal>(&again)) return std::move(*fault);
   if (std::get<std::string>(again) == label) return std::nullopt;
@@ -86,7 +98,7 @@ std::optional<refusal> find_label_fault(std::string_view label) {
         "to it."};
   }
   if (!label.starts_with(a_label_prefix)) return std::nullopt;
-  return find_round_trip_fault(std::string(label));
+  return find_a_label_fault(std::string(label));
 }
 
 std::optional<refusal> find_name_fault(std::string_view name) {
@@ -102,9 +114,8 @@ std::optional<refusal> find_name_fault(std::string_view name) {
 }  // namespace
 
 normalised to_a_labels(std::string_view typed) {
-  if (!is_utf8(typed) || typed.find('\0') != std::string_view::npos) {
-    return refusal{"The host is no UTF-8 text."};
-  }
+  if (!is_utf8(typed)) return refusal{"The host is no UTF-8 text."};
+  if (has_control_character(typed)) return refusal{"The host must hold no control character."};
   std::string name;
   std::string label;
   const auto end_label = [&]() -> std::optional<refusal> {

@@ -19,18 +19,6 @@ const std::uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<const std::uint8_t*>(text.data());
 }
 
-/// U+0000 to U+001F, U+007F to U+009F, in UTF-8.
-bool has_control_character(std::string_view text) {
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<unsigned char>(text[at]);
-    if (byte < 0x20 || byte == 0x7f) return true;
-    if (byte != 0xc2 || at + 1 == text.size()) continue;
-    const auto next = static_cast<unsigned char>(text[at + 1]);
-    if (next >= 0x80 && next <= 0x9f) return true;
-  }
-  return false;
-}
-
 std::string to_nfc(std::string_view text) {
   if (text.empty()) return {};
   std::size_t size = 0;
@@ -44,6 +32,17 @@ std::string to_nfc(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   return text.empty() || u8_check(bytes_of(text), text.size()) == nullptr;
+}
+
+bool has_control_character(std::string_view utf8) {
+  for (std::size_t at = 0; at < utf8.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(utf8[at]);
+    if (byte < 0x20 || byte == 0x7f) return true;
+    if (byte != 0xc2 || at + 1 == utf8.size()) continue;
+    const auto next = static_cast<unsigned char>(utf8[at + 1]);
+    if (next >= 0x80 && next <= 0x9f) return true;
+  }
+  return false;
 }
 
 normalised normalise_text(std::string_view typed, std::string_view what, std::size_t least,

@@ -195,7 +195,7 @@ normalised normalise_url(std::string_view typed) {
   if (scheme == nullptr) {
     return refusal{"The URL must begin with http://, https://, ws:// or wss://."};
   }
-  const std::string ascii = escape_non_ascii(typed.substr(0, typed.find('#')));
+  const std::string ascii = escape_non_ascii(typed);
   const auto taken_apart = boost::urls::parse_uri(ascii);
   if (!taken_apart) {
     return refusal{

@@ -242,6 +242,21 @@ TEST(Locks, NobodyIsGrantedWithinTheLockDelayAndTheLineGoesFirst) {
   EXPECT_EQ((*wait)->granted.value, 2);
 }
 
+TEST(Locks, AFrameMayAskForALockDelayOfAnHourAtMost) {
+  coordinator_rig rig;
+  rig_worker worker(rig, "w");
+  for (const std::int64_t ms : {3'599'999, 3'600'000, 3'600'001}) {
+    const auto name = std::to_string(ms);
+    auto frame = acquire_frame(worker, name, name);
+    frame.lock_delay = {ms};
+    const auto id = worker.say(std::move(frame));
+    rig.settle();
+    const auto verdict = worker.session->verdict_of(id);
+    ASSERT_TRUE(verdict);
+    EXPECT_EQ(verdict->reason, ms <= 3'600'000 ? reason::acquired : reason::invalid_policy) << ms;
+  }
+}
+
 TEST(Locks, ALineThatIsFullTakesNobodyMore) {
   actors::actor_options options;
   options.waiters_per_lock = 2;

@@ -52,7 +52,12 @@ texts pieces_of(target_kind kind) {
               "::",       "%61",
               "\xff",     "e\xcc\x81",
               "--",       "क\xe0\xa5\x8d",
-              "n3h",      "…"};
+              "n3h",      "…",
+              "ẞ",        "l",
+              "·",        "・",
+              "≠",        "=\xcc\xb8",
+              "٠",        "۰",
+              "\xcd\xb5", "α"};
     case target_kind::ip:
       return {"1", "0", "255", ".", ":", "::", "ffff", "::ffff:", "1.2.3.4", "ABCD", "%1", "/"};
     case target_kind::cidr:

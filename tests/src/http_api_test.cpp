@@ -85,6 +85,33 @@ TEST_F(http_api_test, EveryReasonOfTheListBecomesItsProblem) {
   }
 }
 
+TEST_F(http_api_test, TheHeadAndTheBodySayTheSameTimeToComeBack) {
+  struct told {
+    std::int64_t wait_ms;
+    const char* seconds;
+    std::int64_t ms;
+  };
+  for (const auto& entry : protocol::all_reasons()) {
+    for (const told& each :
+         {told{0, "1", 1000}, {1, "1", 1}, {1000, "1", 1000}, {1001, "2", 1001}}) {
+      problem what;
+      what.reason = entry.code;
+      what.retry_after = {each.wait_ms};
+      const auto response = to_response(what);
+      const auto body = api_rig::json(response);
+      const std::string seconds = api_rig::header(response, "Retry-After");
+      EXPECT_EQ(body.contains("retry_after_ms"), !seconds.empty()) << entry.word;
+      if (seconds.empty()) continue;
+      EXPECT_EQ(seconds, each.seconds) << entry.word;
+      EXPECT_EQ(body.at("retry_after_ms"), each.ms) << entry.word;
+    }
+  }
+  rig.unready = reason::draining;
+  const auto response = rig.ask("POST", "/v1/jobs", "client", R"({"queue":"q"})");
+  EXPECT_EQ(api_rig::header(response, "Retry-After"), "1");
+  EXPECT_EQ(api_rig::json(response).at("retry_after_ms"), 1000);
+}
+
 TEST_F(http_api_test, EveryReasonOfTheListIsToldWhereItRefusesNothing) {
   add_lock();
   const std::string body =

@@ -260,6 +260,25 @@ TEST(Listener, WhatIsTooLargeIsRefusedWithThatReason) {
   }
 }
 
+TEST(Listener, ARefusalRepeatsTheIdsOfAHeadThatWasRead) {
+  net_limits limits;
+  limits.body_bytes = 10;
+  net_rig rig{limits};
+  const std::string trace = "00-" + std::string(32, 'a') + '-' + std::string(16, 'b') + "-01";
+  const auto refused = [&](const std::string& ids) {
+    raw_peer peer{rig.port()};
+    peer.send("POST /p HTTP/1.1\r\nHost: h\r\n" + ids + "Content-Length: 11\r\n\r\n12345678901");
+    const auto answer = read_answer(peer);
+    return answer ? answer->body : "no answer";
+  };
+  const auto both = refused("X-Request-Id: r\"1\r\ntraceparent: " + trace + "\r\n");
+  EXPECT_THAT(both, HasSubstr(R"("request_id":"r\"1")"));
+  EXPECT_THAT(both, HasSubstr("\"trace_id\":\"" + trace + '"'));
+  for (const char* ids : {"", "X-Request-Id: a b\r\ntraceparent: 1\r\n"}) {
+    EXPECT_THAT(refused(ids), HasSubstr(R"("request_id":"","trace_id":"")"));
+  }
+}
+
 TEST(Listener, ASlowHeadIsAnsweredWith408AndASilentPeerIsClosed) {
   net_limits limits;
   limits.head = milliseconds{50};

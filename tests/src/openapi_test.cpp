@@ -8,7 +8,9 @@
 #include <iterator>
 #include <set>
 
+#include "leasehold/actors/lock_limits.hpp"
 #include "leasehold/protocol/evidence.hpp"
+#include "src/http_answer.hpp"
 #include "support/api_rig.hpp"
 #include "support/json_schema.hpp"
 
@@ -206,6 +208,55 @@ TEST_F(openapi, ARefusalHasTheShapeOfAProblemWhateverItsReason) {
     const auto said = rig.ask("POST", "/v1/jobs/j:cancel", "client", "{}");
     const auto wrong = schema.complaints(named("Problem"), api_rig::json(said));
     EXPECT_TRUE(wrong.empty()) << entry.word << ": " << wrong.front();
+  }
+}
+
+TEST_F(openapi, ARefusalBeforeTheApiHasTheShapeOfAProblemToo) {
+  for (const int status : {400, 408, 413, 426, 429, 431, 503}) {
+    const auto said = refusal(status, "Why, in one sentence.");
+    const auto body = api_rig::json(said);
+    const auto wrong = schema.complaints(named("Problem"), body);
+    EXPECT_TRUE(wrong.empty()) << status << ": " << wrong.front();
+    const bool retry = body.at("class") == "retryable";
+    EXPECT_EQ(retry, status == 408 || status == 429 || status == 503) << status;
+    EXPECT_EQ(api_rig::header(said, "retry-after"), retry ? "1" : "") << status;
+    const auto* ms = body.if_contains("retry_after_ms");
+    EXPECT_EQ(ms == nullptr ? 0 : ms->as_int64(), retry ? 1000 : 0) << status;
+  }
+}
+
+TEST_F(openapi, AnAcquireIsTakenWhereItFitsTheSchemaAndElseRefused) {
+  const auto& shape = named("AcquireRequest");
+  const auto& fields = shape.at("properties");
+  EXPECT_EQ(fields.at("lock_delay_ms").at("maximum"), actors::longest_lock_delay.ms);
+  const auto* term = protocol::find_policy_key("lease_duration_ms");
+  EXPECT_EQ(fields.at("ttl_ms").at("minimum"), term->lowest);
+  EXPECT_EQ(fields.at("ttl_ms").at("maximum"), term->highest);
+  const std::vector<std::pair<const char*, json::value>> cases{
+      {"trace_id", ""},
+      {"trace_id", "00"},
+      {"request_id", ""},
+      {"execution_id", ""},
+      {"workflow", ""},
+      {"instance", ""},
+      {"metadata", json::object{{"", "x"}}},
+      {"metadata", json::object{{"x", ""}}},
+      {"metadata", json::object{{"x", 1}}},
+      {"metadata", json::object{}},
+      {"ttl_ms", 0},
+      {"ttl_ms", 1},
+      {"ttl_ms", 2'592'000'001},
+      {"ttl_ms", 1000.0},
+      {"lock_delay_ms", 3'600'000},
+      {"lock_delay_ms", 3'600'001},
+      {"wait_ms", -1},
+  };
+  for (const auto& [name, value] : cases) {
+    json::object body{{"program", "p"}, {"target", {{"opaque", "x"}}}, {name, value}};
+    api_rig rig;
+    const auto said = rig.ask("POST", "/v1/locks:acquire", "client", json::serialize(body));
+    EXPECT_EQ(said.status < 300, schema.complaints(shape, body).empty())
+        << json::serialize(body) << " " << said.body;
   }
 }
 

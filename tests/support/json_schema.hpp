@@ -128,6 +128,10 @@ class json_schema {
       }
     } else if (keyword == "additionalProperties") {
       check_others(wanted, v, at, schema, wrong, out);
+    } else if (keyword == "propertyNames") {
+      for (const auto& each : v) {
+        check(wanted.as_object(), each.key(), at + "/" + std::string(each.key()), out);
+      }
     } else if (keyword == "minProperties") {
       if (static_cast<std::int64_t>(v.size()) < wanted.as_int64()) wrong("has too few members");
     } else if (keyword == "maxProperties") {
@@ -164,10 +168,11 @@ class json_schema {
 
   /// Keywords that say nothing of a value of another type.
   static bool is_known(std::string_view keyword) {
-    constexpr std::array known{"pattern",  "minLength",     "maxLength",
-                               "minimum",  "maximum",       "properties",
-                               "required", "items",         "additionalProperties",
-                               "maxItems", "minProperties", "maxProperties"};
+    constexpr std::array known{"pattern",      "minLength",     "maxLength",
+                               "minimum",      "maximum",       "properties",
+                               "required",     "items",         "additionalProperties",
+                               "maxItems",     "minProperties", "maxProperties",
+                               "propertyNames"};
     return std::ranges::find(known, keyword) != known.end();
   }
 
