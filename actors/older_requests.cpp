@@ -8,7 +8,7 @@ void older_requests::take_log(std::uint64_t lease, const protocol::record& state
                               std::span<const protocol::past_request> found,
                               protocol::instant now) {
   drop_old(now);
-  read_.insert(lease);
+  unread_.erase(lease);
   for (const auto& each : found) {
     const auto& id = each.what.id;
     const bool in_record =
@@ -41,7 +41,7 @@ const protocol::remembered_request* older_requests::find(std::uint64_t lease,
 }
 
 void older_requests::drop_old(protocol::instant now) {
-  if (now >= log_until_) read_.clear();
+  if (now >= log_until_) unread_.clear();
   while (!in_order_.empty()) {
     const auto oldest = known_.find(in_order_.front());
     if (known_.size() < most && oldest->second.until > now) return;

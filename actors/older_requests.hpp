@@ -20,11 +20,15 @@ class older_requests {
   static constexpr protocol::duration kept{600'000};
   static constexpr std::size_t most = 262'144;  ///< the oldest goes before its time
 
-  /// The leases were loaded at `now`: what was forgotten before is in the log alone.
-  void begin(protocol::instant now) noexcept { log_until_ = now + kept; }
+  /// A lease as it was loaded at `now`: what it had forgotten before is in the log alone.
+  void load(std::uint64_t lease, const protocol::record& state, protocol::instant now) {
+    if (state.requests.size() < protocol::remembered_requests) return;
+    log_until_ = now + kept;
+    unread_.insert(lease);
+  }
   /// Whether the log may know a request of this lease that neither its record nor this does.
   [[nodiscard]] bool needs_log(std::uint64_t lease, protocol::instant now) const {
-    return now < log_until_ && !read_.contains(lease);
+    return now < log_until_ && unread_.contains(lease);
   }
   /// What the log has of this lease; `state` as of the newest row that was read, or later.
   void take_log(std::uint64_t lease, const protocol::record& state,
@@ -46,8 +50,8 @@ class older_requests {
   };
   void drop_old(protocol::instant now);
 
-  protocol::instant log_until_;
-  std::set<std::uint64_t> read_;  ///< leases whose rows were read
+  protocol::instant log_until_;     ///< then nothing that counts is older than the start
+  std::set<std::uint64_t> unread_;  ///< loaded leases whose rows were not read yet
   std::map<key, noted> known_;
   std::deque<key> in_order_;
 };

@@ -26,7 +26,6 @@ void shard_actor::load(load_leases& message) {
   }
   for (auto& stored : message.leases) load_one(stored);
   loaded_ = true;
-  older_requests_.begin(context_->clock->now());
   for (auto& tie : std::exchange(early_ties_, {})) take_tie(tie);
   forgotten_ = std::move(message.forgotten);
   for (std::size_t shard = 0; shard < floors_.size(); ++shard) {
@@ -50,6 +49,7 @@ void shard_actor::load_one(loaded_lease& stored) {
   lease.last_row = lease.submitted_row = stored.image.last_row;
   lease.counts = std::move(stored.image.counts);
   lease.body = std::move(stored.image.body);
+  older_requests_.load(entry.mark, *lease.state, context_->clock->now());
   entry.last_at = stored.image.last_at;
   entry.base_row = stored.image.base_row;
   if (stored.changed) mark_changed(entry);

@@ -11,8 +11,7 @@ bool shard_actor::asks_log(shard_operation& operation) {
   const auto now = operation.ingress;
   if (!older_requests_.needs_log(entry->mark, now)) return false;
   const auto facts = entry->facts();
-  const bool has_forgotten = facts.state->requests.size() == protocol::remembered_requests;
-  if (!has_forgotten || remembered(*facts.state, operation.what.request) != nullptr) return false;
+  if (remembered(*facts.state, operation.what.request) != nullptr) return false;
   auto& waiting = awaiting_log_[entry->mark];
   if (waiting.size() >= options_->waiting_groups) {
     refuse(operation, protocol::reason::rate_limited);

@@ -117,6 +117,14 @@ TEST(Locks, ARequestThatTheLogCannotBeAskedForIsRefusedAndAskedForAgain) {
   EXPECT_EQ(reason_of(a.ask("x", 0, "r1")), reason::duplicate_request);
 }
 
+TEST(Locks, TheLogIsNotAskedForALockThatIsYoungerThanTheStart) {
+  const auto store = std::make_shared<memory_store>();
+  coordinator_rig rig(store);
+  lock_caller a(rig, "a");
+  store->fail_requests();
+  take_and_give(rig, a, 100);
+}
+
 TEST(Locks, ARefusedAcquireChangesNothingOfTheHolders) {
   coordinator_rig rig;
   lock_caller a(rig, "a");
