@@ -22,6 +22,7 @@ struct lock_figures {
   double p50_ms = 0;        ///< of a message
   double p99_ms = 0;
   std::int64_t refused = 0;
+  protocol::reason refusal{};  ///< of one of them
 };
 
 class lock_bench {
@@ -34,8 +35,10 @@ class lock_bench {
   int run() {
     for (const auto batch : how_.batches) measure(batch);
     how_.json ? print_json() : print_table();
-    if (std::ranges::all_of(figures_, [](const auto& f) { return f.refused == 0; })) return 0;
-    std::cerr << "leasehold_bench: locks of its own were refused; the figures do not count\n";
+    const auto bad = std::ranges::find_if(figures_, [](const auto& f) { return f.refused > 0; });
+    if (bad == figures_.end()) return 0;
+    std::cerr << "leasehold_bench: locks of its own were refused (" << protocol::word(bad->refusal)
+              << "); the figures do not count\n";
     return 1;
   }
 
@@ -69,6 +72,7 @@ class lock_bench {
       auto tally = each.take_tally();
       pairs += tally.pairs;
       out.refused += tally.refused;
+      if (tally.refused > 0) out.refusal = tally.refusal;
       latencies.insert(latencies.end(), tally.latencies_us.begin(), tally.latencies_us.end());
       each.go_on(false);
     }

@@ -46,6 +46,7 @@ void lock_worker::answered(const protocol::frame_verdict& what) {
     ++tally_.pairs;
   } else {
     ++tally_.refused;
+    tally_.refusal = what.reason;
   }
   if (--unanswered_ > 0) return;
   const auto took = std::chrono::steady_clock::now() - sent_;
@@ -59,7 +60,7 @@ void lock_worker::acquire_all() {
     wanted.what.kind = event_kind::acquire;
     wanted.what.from = holder_;
     wanted.what.sent_at = clock_.now();
-    wanted.what.request.value = std::to_string(next_request_++);
+    wanted.what.request.value = std::to_string(how_.batch) + "." + std::to_string(next_request_++);
     wanted.name.program = "load";
     wanted.name.kind = protocol::target_kind::opaque;
     wanted.name.target = how_.incarnation + "-" + std::to_string(i);

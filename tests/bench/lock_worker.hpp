@@ -17,6 +17,7 @@ namespace leasehold::bench {
 struct lock_tally {
   std::int64_t pairs = 0;  ///< acquired and released
   std::int64_t refused = 0;
+  protocol::reason refusal{};               ///< of the last that was
   std::vector<std::uint32_t> latencies_us;  ///< of messages, to their last answer
 };
 
