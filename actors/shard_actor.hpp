@@ -111,17 +111,20 @@ class shard_actor final : public coordinator_actor {
   // ---- shard_locks.cpp: locks, those who wait in line for them, and what they are tied to
   void take_acquire(shard_operation& operation);
   void enqueue_operation(lease_entry& entry, shard_operation operation);
-  [[nodiscard]] static bool must_wait(const lease_entry& entry, const shard_operation& operation);
+  [[nodiscard]] static bool must_wait(const lease_entry& entry, const protocol::record* state,
+                                      const shard_operation& operation);
   /// The line of a lock of which it is not known who has it now, or will have it; null: it is.
   lock_line* undecided_line(const lease_entry& entry, protocol::instant now);
   /// False: it was refused, for its principal holds as many locks as it may.
   bool judge_acquire(lease_entry& entry, shard_operation operation);
+  /// The same for one that had to wait until now.
+  bool let_through(lease_entry& entry, shard_operation operation);
   /// The locks that the holder's principal holds, over all threads.
   std::atomic<std::int64_t>& locks_of(const protocol::tenant_id& tenant,
-                                      const protocol::holder& holder) const;
-  void uncount(shard_operation& operation) const;
+                                      const protocol::holder& holder);
+  void uncount(shard_operation& operation);
   /// Counts the lock for whom it has come to, and no more for whom it has left.
-  void follow_lock(const lease_entry& entry, const protocol::record& before) const;
+  void follow_lock(const lease_entry& entry, const protocol::record& before);
   void join_line(lease_entry& entry, shard_operation& operation);
   void wake_line(lease_entry& entry);
   void drop_waiters(const std::vector<lock_line::waiter>& gone);
@@ -242,6 +245,8 @@ class shard_actor final : public coordinator_actor {
   std::set<protocol::policy_id> logged_policies_;  ///< durable, or in a buffer on its way
   std::map<queue_key, actor_handle> queues_;
   std::map<protocol::tenant_id, std::shared_ptr<std::atomic<std::int64_t>>> leases_of_tenant_;
+  /// By tenant, a line feed and the principal.
+  std::map<std::string, std::shared_ptr<std::atomic<std::int64_t>>> locks_of_principal_;
   std::vector<protocol::generation> floors_;  ///< by store shard
 
   // The commit buffer, and the buffers on their way to disk.

@@ -50,15 +50,18 @@ void shard_actor::take_acquire(shard_operation& operation) {
   }
   auto& entry = known != nullptr ? *known : leases_.of(operation.key);
   // A request that took effect is answered at once, whoever has the lock now, and whoever waits.
-  const bool repeats = entry.known() && remembered(*entry.state(), operation.what.request);
-  if (!repeats && operation.wait_until > operation.ingress &&
-      (must_wait(entry, operation) || lines_.contains(entry.mark))) {
+  const auto state = entry.known() ? entry.state() : nullptr;
+  operation.repeats = state && remembered(*state, operation.what.request) != nullptr;
+  const bool may_wait = !operation.repeats && operation.wait_until > operation.ingress;
+  if (may_wait && (must_wait(entry, state.get(), operation) || lines_.contains(entry.mark))) {
     join_line(entry, operation);
     return;
   }
   // Whoever waits for a lock that has just become free goes first.
+  const bool was_idle = entry.idle();
   wake_line(entry);
-  auto* const line = repeats ? nullptr : undecided_line(entry, operation.ingress);
+  if (was_idle && !entry.idle()) operation.ingress = context_->clock->now();
+  auto* const line = operation.repeats ? nullptr : undecided_line(entry, operation.ingress);
   const bool is_full =
       line != nullptr
           ? line->passers.size() >= options_->waiting_groups
@@ -73,9 +76,9 @@ void shard_actor::take_acquire(shard_operation& operation) {
   }
 }
 
-bool shard_actor::must_wait(const lease_entry& entry, const shard_operation& operation) {
-  if (!entry.known()) return !entry.idle();
-  const auto state = entry.state();
+bool shard_actor::must_wait(const lease_entry& entry, const protocol::record* state,
+                            const shard_operation& operation) {
+  if (state == nullptr) return !entry.idle();
   if (state->kind != protocol::lease_kind::lock) return false;
   return !entry.idle() || !is_free(*state) || operation.ingress < state->next_offer_at;
 }
@@ -91,10 +94,8 @@ lock_line* shard_actor::undecided_line(const lease_entry& entry, protocol::insta
 }
 
 bool shard_actor::judge_acquire(lease_entry& entry, shard_operation operation) {
-  // Behind everything that was let through before it.
-  operation.ingress = std::max(operation.ingress, context_->clock->now());
-  const bool repeats = entry.known() && remembered(*entry.state(), operation.what.request);
-  operation.counted = !repeats;
+  // A repeat is answered with what it was granted, and holds nothing more.
+  operation.counted = !operation.repeats;
   if (operation.counted &&
       !usage::reserve(locks_of(entry.tenant(), operation.what.from), 1, operation.most_locks)) {
     operation.counted = false;
@@ -106,18 +107,26 @@ bool shard_actor::judge_acquire(lease_entry& entry, shard_operation operation) {
   return true;
 }
 
-std::atomic<std::int64_t>& shard_actor::locks_of(const protocol::tenant_id& tenant,
-                                                 const protocol::holder& holder) const {
-  const std::string_view whole = holder.value;
-  return *context_->usage->locks_of(tenant, whole.substr(0, whole.find('/')));
+bool shard_actor::let_through(lease_entry& entry, shard_operation operation) {
+  // It came long ago: now is when it is asked whether the lock is free.
+  operation.ingress = context_->clock->now();
+  return judge_acquire(entry, std::move(operation));
 }
 
-void shard_actor::uncount(shard_operation& operation) const {
+std::atomic<std::int64_t>& shard_actor::locks_of(const protocol::tenant_id& tenant,
+                                                 const protocol::holder& holder) {
+  const auto principal = std::string_view(holder.value).substr(0, holder.value.find('/'));
+  auto& count = locks_of_principal_[tenant.value + '\n' + std::string(principal)];
+  if (!count) count = context_->usage->locks_of(tenant, principal);
+  return *count;
+}
+
+void shard_actor::uncount(shard_operation& operation) {
   if (!std::exchange(operation.counted, false)) return;
   --locks_of(operation.key.tenant, operation.what.from);
 }
 
-void shard_actor::follow_lock(const lease_entry& entry, const protocol::record& before) const {
+void shard_actor::follow_lock(const lease_entry& entry, const protocol::record& before) {
   if (!entry.is_lock) return;
   const auto after = entry.state();
   const bool was = protocol::is_live(before.state);
@@ -186,16 +195,16 @@ void shard_actor::wake_line(lease_entry& entry) {
       return;
     }
   }
-  for (bool let_through = false; !line.empty() && !let_through;) {
+  for (bool is_judged = false; !line.empty() && !is_judged;) {
     const auto first = line.take_first();
     context_->counters->lock_waiters.add(-1);
-    let_through = judge_acquire(entry, std::move(*first));
+    is_judged = let_through(entry, std::move(*first));
   }
   end_line_if_empty(entry);
 }
 
 void shard_actor::let_pass(lease_entry& entry, lock_line& line) {
-  for (auto& each : std::exchange(line.passers, {})) judge_acquire(entry, std::move(each));
+  for (auto& each : std::exchange(line.passers, {})) let_through(entry, std::move(each));
 }
 
 void shard_actor::end_line_if_empty(lease_entry& entry) {
@@ -211,7 +220,8 @@ void shard_actor::answer_copies(lease_entry& entry, const protocol::request_id& 
   if (found == lines_.end() || request.empty()) return;
   for (auto& copy : found->second.take_copies(request)) {
     context_->counters->lock_waiters.add(-1);
-    judge_acquire(entry, std::move(*copy));
+    copy->repeats = true;
+    let_through(entry, std::move(*copy));
   }
   end_line_if_empty(entry);
 }

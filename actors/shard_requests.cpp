@@ -30,9 +30,10 @@ void shard_actor::requests_read(const requests_answer& said) {
   auto waiting = awaiting_log_.extract(said.entry);
   if (waiting.empty()) return;
   const auto* found = std::get_if<std::vector<protocol::past_request>>(&said.result);
-  if (found != nullptr) {
-    older_requests_.take_log(said.entry, *leases_.at(said.entry).state(), *found,
-                             context_->clock->now());
+  // It may have been forgotten meanwhile.
+  const auto* entry = leases_.find(said.entry);
+  if (found != nullptr && entry != nullptr) {
+    older_requests_.take_log(said.entry, *entry->state(), *found, context_->clock->now());
   }
   for (auto& operation : waiting.mapped()) {
     if (found != nullptr) {

@@ -1,6 +1,7 @@
 #include "leasehold/protocol/past_requests.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace leasehold::protocol {
 namespace {
@@ -9,40 +10,14 @@ bool took_effect(const stored_row& row) {
   return row.answer.decision == decision::accepted || row.answer.decision == decision::applied;
 }
 
+/// The events whose requests a record remembers.
+constexpr std::array remembered_kinds{event_kind::acquire, event_kind::release,
+                                      event_kind::cancel,  event_kind::revoke,
+                                      event_kind::resolve, event_kind::reconcile};
+
 bool is_remembered(const stored_row& row) {
-  if (!row.has_input || row.input.request.empty() || !took_effect(row)) return false;
-  switch (row.input.kind) {
-    case event_kind::acquire:
-    case event_kind::release:
-    case event_kind::cancel:
-    case event_kind::revoke:
-    case event_kind::resolve:
-    case event_kind::reconcile:
-      return true;
-    case event_kind::ack:
-    case event_kind::decline:
-    case event_kind::renew:
-    case event_kind::progress:
-    case event_kind::cancel_ack:
-    case event_kind::result:
-    case event_kind::submit:
-    case event_kind::offer:
-    case event_kind::withdraw:
-    case event_kind::prove:
-    case event_kind::recover:
-    case event_kind::activate:
-    case event_kind::expire:
-    case event_kind::reconcile_close:
-    case event_kind::stop:
-    case event_kind::clock_anchored:
-    case event_kind::policy:
-    case event_kind::forget:
-    case event_kind::base:
-    case event_kind::counted:
-    case event_kind::restore:
-      return false;
-  }
-  return false;
+  return row.has_input && !row.input.request.empty() && took_effect(row) &&
+         std::ranges::find(remembered_kinds, row.input.kind) != remembered_kinds.end();
 }
 
 bool is_grant(const stored_row& row) {

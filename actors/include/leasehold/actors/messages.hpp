@@ -106,6 +106,7 @@ struct shard_operation {
   bool tied = false;             ///< release: its holder did not ask for it
   bool may_create = false;       ///< submit
   bool reserved = false;         ///< it has taken its part of the tenant's limits
+  bool repeats = false;          ///< acquire: its request has taken effect before
   std::int64_t most_locks = 0;   ///< acquire: that its principal may hold
   bool counted = false;          ///< acquire: it is counted as one that its principal holds
 };
