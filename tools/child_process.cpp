@@ -40,14 +40,6 @@ void unblock(const descriptor& which) {
   fcntl(which.number(), F_SETFL, fcntl(which.number(), F_GETFL) | O_NONBLOCK);
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  all.reserve(texts.size() + 1);
-  for (const auto& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-  all.push_back(nullptr);
-  return all;
-}
-
 struct child_ends {
   int input, output, messages, fault;
 };
@@ -78,6 +70,14 @@ struct child_ends {
 }
 
 }  // namespace
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  all.reserve(texts.size() + 1);
+  for (const auto& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+  all.push_back(nullptr);
+  return all;
+}
 
 // ---- descriptor --------------------------------------------------------------------------------
 
@@ -124,8 +124,8 @@ std::unique_ptr<child_process> child_process::start(const child_command& command
   if (!make_pipe(input) || !make_pipe(output) || !make_pipe(messages) || !make_pipe(fault)) {
     return nullptr;
   }
-  const auto arguments = pointers(command.arguments);
-  const auto environment = pointers(command.environment);
+  const auto arguments = pointers_to(command.arguments);
+  const auto environment = pointers_to(command.environment);
   const child_ends ends{input.read.number(), output.write.number(), messages.write.number(),
                         fault.write.number()};
   const auto parent = getpid();

@@ -36,6 +36,9 @@ struct child_command {
 /// The absolute path that a shell would run for `name`; empty when there is none.
 std::string find_program(const std::string& name);
 
+/// What exec takes: the texts, which must outlive it, and a null behind them.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts);
+
 /// A child whose standard input, output and descriptor 3 are pipes of ours. It dies with the thread
 /// that started it; its descriptors above 3 are closed.
 class child_process {

@@ -13,9 +13,9 @@
 #include <iterator>
 #include <span>
 #include <string>
-#include <thread>
 #include <variant>
 
+#include "support/eventually.hpp"
 #include "support/fenced_target.hpp"
 #include "tools/exec/lock_client.hpp"
 
@@ -38,10 +38,7 @@ tools::lock_client connected(const std::string& url, const std::string& token_fi
 
 /// Waits for the order, two minutes at most: files are put there whole, by renaming.
 std::string order(const std::filesystem::path& file) {
-  const auto by = std::chrono::steady_clock::now() + std::chrono::minutes{2};
-  while (!std::filesystem::exists(file) && std::chrono::steady_clock::now() < by) {
-    std::this_thread::sleep_for(milliseconds{5});  // looks again
-  }
+  tests::eventually([&] { return std::filesystem::exists(file); }, std::chrono::minutes{2});
   return content(file);
 }
 

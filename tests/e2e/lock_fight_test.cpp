@@ -121,7 +121,7 @@ class LockFight : public testing::Test {
     };
     while (steady_clock::now() < end ||
            (steady_clock::now() < end + longest_extension && !is_enough())) {
-      std::this_thread::sleep_for(milliseconds{60});
+      std::this_thread::sleep_for(milliseconds{60});  // the pace of the kills: no wait for anything
       wake_those_due();
       const int fate = below(16);
       if (fate == 0) kill_one();

@@ -52,7 +52,7 @@ class fighter {
     if (!target_ || log_ < 0) return 1;
     for (;;) {
       if (!take()) {
-        std::this_thread::sleep_for(milliseconds{20});
+        std::this_thread::sleep_for(milliseconds{20});  // before it asks for another key
         continue;
       }
       if (work()) give_back();
@@ -134,7 +134,7 @@ class fighter {
     const int writes = 5 + below(20);
     for (int done = 0; done < writes; ++done) {
       if (!write()) return false;
-      std::this_thread::sleep_for(milliseconds{5 + below(20)});
+      std::this_thread::sleep_for(milliseconds{5 + below(20)});  // its work, as long as a term
       if (done % 4 == 3 && !renew()) return false;
     }
     return true;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
-#include <thread>
 
 #include "live_server.hpp"
 #include "src/keys/normalise.hpp"
@@ -169,13 +168,9 @@ std::string connections(live_server& server) {
   return page.substr(at, page.find('\n', at) - at);
 }
 
-/// Asks for the metrics until they have this line, so often at most.
+/// Whether the metrics come to have this line.
 bool shows(live_server& server, const std::string& line) {
-  for (int i = 0; i < 1000; ++i) {
-    if (server.metrics().find('\n' + line + '\n') != std::string::npos) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  return false;
+  return eventually([&] { return server.metrics().find('\n' + line + '\n') != std::string::npos; });
 }
 
 /// The request of a client that waits for the lock a minute.

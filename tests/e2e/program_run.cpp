@@ -14,19 +14,12 @@
 #include <thread>
 
 #include "support/temporary_directory.hpp"
+#include "tools/child_process.hpp"
 
 extern char** environ;
 
 namespace leasehold::e2e {
 namespace {
-
-std::vector<char*> pointers_to(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  out.reserve(texts.size() + 1);
-  for (auto& text : texts) out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
-}
 
 std::string_view name_of(std::string_view variable) {
   return variable.substr(0, variable.find('='));
@@ -45,15 +38,6 @@ std::vector<std::string> environment_with(const std::vector<std::string>& more) 
 
 }  // namespace
 
-bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within) {
-  const auto by = std::chrono::steady_clock::now() + within;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > by) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds{5});
-  }
-  return true;
-}
-
 std::string content_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
@@ -65,8 +49,8 @@ program_run::program_run(const std::string& program, const std::vector<std::stri
   std::vector<std::string> words{program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   auto variables = environment_with(more);
-  const auto argument_list = pointers_to(words);
-  const auto variable_list = pointers_to(variables);
+  const auto argument_list = tools::pointers_to(words);
+  const auto variable_list = tools::pointers_to(variables);
   const int out = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   const pid_t parent = ::getpid();
   id_ = ::fork();

@@ -13,13 +13,14 @@
 #include <utility>
 #include <vector>
 
+#include "support/eventually.hpp"
+
 namespace leasehold::e2e {
 
 /// The longest wait for what must happen: only a test that fails waits so long.
 inline constexpr std::chrono::seconds patience{30};
 
-/// Asks again and again until it holds; false when it never does.
-bool eventually(const std::function<bool()>& holds, std::chrono::milliseconds within = patience);
+using tests::eventually;
 
 std::string content_of(const std::filesystem::path& file);
 

@@ -8,12 +8,12 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
 #include "src/store/verify.hpp"
+#include "support/eventually.hpp"
 #include "support/running_copy.hpp"
 #include "tests/store/history.hpp"
 #include "tests/store/store_conformance.hpp"
@@ -76,12 +76,7 @@ TEST_F(KeptHead, FollowsTheLogWhileTheStoreRunsAndIsTakenByRecords) {
   const auto store = expect(storage::open_sqlite_store({.directory = directory.path()}));
   recover(*store);
   const auto reaches = [&](const actors::log_head& wanted) {
-    const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (std::chrono::steady_clock::now() < by) {
-      if (storage::read_kept_head(directory.path()).head == wanted) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return false;
+    return eventually([&] { return storage::read_kept_head(directory.path()).head == wanted; });
   };
   expect(commit(*store, batch_of({renew_row("x", 1)})));
   EXPECT_TRUE(reaches(expect(store->head()))) << "of the first commit";
@@ -100,11 +95,7 @@ TEST_F(KeptHead, AWriteAheadLogThatWasCutIsRefused) {
     for (int i = 1; i < 20; ++i) expect(commit(*store, batch_of({renew_row("x", i)})));
     expect(checkpoint(*store, {{}, {}, head.last_row, true, {}}));
     const auto end = expect(store->head());
-    const auto by = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (storage::read_kept_head(directory.path()).head != end &&
-           std::chrono::steady_clock::now() < by) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
+    EXPECT_TRUE(eventually([&] { return storage::read_kept_head(directory.path()).head == end; }));
     tests::copy_of_running(directory.path(), killed.path());
   }
   const fs::path wal = (killed.path() / storage::database_name).string() + "-wal";

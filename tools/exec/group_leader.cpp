@@ -18,14 +18,6 @@ constexpr int patience_ms = 5000;
 constexpr int first_look_ms = 5;
 constexpr int longest_look_ms = 100;
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-  std::vector<char*> all;
-  all.reserve(texts.size() + 1);
-  for (const auto& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-  all.push_back(nullptr);
-  return all;
-}
-
 /// Of a program that is to be run.
 struct leader_start {
   char* const* arguments;
@@ -68,8 +60,8 @@ std::optional<group_leader> group_leader::start(const watched_command& command,
   descriptor fault(ends[0]);
   const descriptor writes(ends[1]);
   fcntl(fault.number(), F_SETFL, O_NONBLOCK);
-  const auto arguments = pointers(command.words);
-  const auto variables = pointers(around.environment);
+  const auto arguments = pointers_to(command.words);
+  const auto variables = pointers_to(around.environment);
   const leader_start what{arguments.data(), variables.data(), around,
                           command.is_apart, writes.number(),  getpid()};
   const auto id = fork();

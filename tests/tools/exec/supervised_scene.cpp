@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <functional>
-#include <thread>
 
+#include "support/eventually.hpp"
 #include "tools/exec/exec_codes.hpp"
 #include "tools/exec/process_group.hpp"
 #include "tools/exec/supervision.hpp"
@@ -23,15 +22,6 @@ namespace {
 using std::chrono::milliseconds;
 using tools::boot_clock;
 using tools::boot_time;
-
-bool eventually(const std::function<bool()>& holds) {
-  const auto by = std::chrono::steady_clock::now() + scene_patience;
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > by) return false;
-    std::this_thread::sleep_for(milliseconds(2));
-  }
-  return true;
-}
 
 /// What the test tells the supervising process.
 struct scene_order {

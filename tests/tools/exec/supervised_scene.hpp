@@ -14,9 +14,6 @@
 
 namespace leasehold::tests {
 
-/// The longest wait for what must happen: only a test that fails waits so long.
-inline constexpr std::chrono::seconds scene_patience{20};
-
 class supervised_scene {
  public:
   /// Starts it; `script` is run by a shell, with $D as a directory of its own. The term begins now.
