@@ -372,8 +372,9 @@ TEST_P(over_tls, ADrainLetsAWorkerFinishAndEndsInGoodOrder) {
   ASSERT_TRUE(one.connects());
   server->submit("last");
   ASSERT_TRUE(server->reaches("last", "completed"));
-  tls_peer idle(server->port(), {.ca = authority.file()});
-  ASSERT_TRUE(idle.secure());
+  // With 1.3 the client would be done before the server is.
+  tls_peer idle(server->port(), {.ca = authority.file(), .most_version = TLS1_2_VERSION});
+  ASSERT_TRUE(idle.secure()) << idle.fault();
   server->signal(SIGTERM);
   EXPECT_EQ(idle.read_to_end(), "");
   EXPECT_TRUE(idle.heard_end());
