@@ -14,6 +14,9 @@
 #include <variant>
 #include <vector>
 
+#include "leasehold/actors/dispatch_store.hpp"
+#include "leasehold/actors/store_error.hpp"
+#include "leasehold/protocol/dispatch.hpp"
 #include "leasehold/protocol/evidence.hpp"
 #include "leasehold/protocol/past_requests.hpp"
 
@@ -37,6 +40,9 @@ struct batch {
   clock_anchor anchor;
   /// The policies that its policy rows make known; stored with it, so that a start finds them.
   std::vector<std::pair<protocol::policy_id, protocol::policy>> policies;
+  /// What its rows mean for cancellation dispatch, and handles that were registered: written in the
+  /// same transaction, in this order. A batch may have nothing else.
+  std::vector<protocol::dispatch_change> dispatches;
 };
 
 /// A batch as it stands in the log.
@@ -55,24 +61,6 @@ struct log_head {
   chain_hash chain{};
   friend bool operator==(const log_head&, const log_head&) = default;
 };
-
-/// Something outside is broken: disk, file, database. Not a decision.
-struct store_error {
-  enum class kind : std::uint8_t {
-    busy,     ///< somebody else has the lock; may pass
-    full,     ///< no space
-    io,       ///< reading or writing failed
-    corrupt,  ///< the content is not what was written
-    foreign,  ///< not a Leasehold store, or a newer one
-    taken,    ///< another coordinator has the store
-    fatal,    ///< an fsync failed: the process must stop and recover
-  };
-  kind what = kind::io;
-  std::string sentence;  ///< what, where, and the way out
-};
-
-template <class T>
-using store_result = std::variant<T, store_error>;
 
 struct committed {
   protocol::row_number first_row;
