@@ -47,6 +47,8 @@ std::string_view way_out(store_error::kind what) noexcept {
       return "the file is not a Leasehold store; name another directory";
     case store_error::kind::taken:
       return "stop the other coordinator first";
+    case store_error::kind::deposed:
+      return "another coordinator has the store now";
     case store_error::kind::fatal:
       return "what reached the disk is not known; the process must stop and recover";
   }
