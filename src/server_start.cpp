@@ -81,6 +81,9 @@ actors::actor_options actor_options_of(const options& chosen) {
     if (queue.max_live > 0) out.queue_limits[name] = queue.max_live;
   }
   out.node = chosen.node;
+  out.dispatch = actors::dispatch_profile_of(chosen.dispatch_profile).value_or(out.dispatch);
+  out.dispatch_pace = {chosen.dispatch_claim, chosen.dispatch_backoff, chosen.dispatch_backoff_max};
+  out.ack_window = chosen.dispatch_ack_window;
   return out;
 }
 
@@ -190,6 +193,14 @@ std::optional<start_failed> server::parts::start_coordinator() {
   o.counters = counters;
   o.name_lock = name_lock;
   o.make_id = [] { return "j-" + random_hex(32); };
+  o.dispatch.make_token = [] { return random_hex(32); };
+  o.dispatch.on_trouble = [this](std::string_view why) {
+    if (why.empty()) {
+      lines->write(log_level::info, "cancels are dispatched again");
+    } else {
+      lines->write(log_level::warn, "cancels are not dispatched", {{"why", why}});
+    }
+  };
   o.on_store_trouble = [this](std::string_view why) {
     if (why.empty()) {
       lines->write(log_level::info, "the store takes writes again");
