@@ -147,7 +147,7 @@ std::optional<dispatch_event_kind> dispatch_event_kind_from(std::string_view wor
 }
 
 duration dispatch_backoff(const dispatch_pace& pace, std::int64_t count) noexcept {
-  const auto exponent = std::clamp<std::int64_t>(count - 1, 0, most_backoff_exponent);
+  const auto exponent = std::clamp<std::int64_t>(count, 1, most_backoff_exponent + 1) - 1;
   const std::int64_t factor = std::int64_t{1} << static_cast<unsigned>(exponent);
   if (pace.backoff.ms > pace.backoff_max.ms / factor) return pace.backoff_max;
   return {pace.backoff.ms * factor};
@@ -280,6 +280,12 @@ bool register_process(dispatch_record& record, const dispatch_change& what) {
   } else if (is_known) {
     return false;
   } else {
+    // The process is not left running because the stream's pause was long.
+    const bool pauses = has_next_stage(record) && record.status == dispatch_status::retry_wait;
+    if (pauses) {
+      record.next_attempt_at =
+          earlier(record.next_attempt_at, later(record.cancel_deadline, what.at));
+    }
     change(record, record.status, what.at);
   }
   return true;
