@@ -14,6 +14,16 @@
 
 namespace leasehold::actors {
 
+namespace {
+
+bool keeps_dispatches(store& where) {
+  const auto said = where.dispatches().now();
+  const auto* error = std::get_if<store_error>(&said);
+  return error == nullptr || error->what != store_error::kind::foreign;
+}
+
+}  // namespace
+
 struct coordinator::parts : std::enable_shared_from_this<coordinator::parts> {
   parts() = default;
   parts(const parts&) = delete;
@@ -60,6 +70,7 @@ struct coordinator::parts : std::enable_shared_from_this<coordinator::parts> {
 void coordinator::parts::make_contexts() {
   const auto shared = std::make_shared<usage>();
   const auto chosen = std::make_shared<const actor_options>(options.actors);
+  const bool keeps = keeps_dispatches(*options.store);
   // What was posted to a thread and runs late must not find the coordinator gone.
   const std::weak_ptr<parts> weak = weak_from_this();
   for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
@@ -81,6 +92,7 @@ void coordinator::parts::make_contexts() {
     context->connection_done = [weak, thread](session_id session) {
       if (const auto self = weak.lock()) self->gateways[thread]->connection_done(session);
     };
+    context->keeps_dispatches = keeps;
     context->shards.resize(options.threads.size());
     contexts.push_back(std::move(context));
   }
@@ -103,7 +115,7 @@ void coordinator::parts::spawn(const recovered_leases& found) {
         contexts[0]->journal.who =
             system.spawn<journal_actor, lazy_init>(context, options.store, found);
         contexts[0]->registry.who = system.spawn<registry_actor, lazy_init>(context);
-        if (options.dispatch.make_token) {
+        if (options.dispatch.make_token && context->keeps_dispatches) {
           contexts[0]->dispatcher.who = system.spawn<dispatcher_actor, lazy_init>(
               context, options.store->dispatches(), options.dispatch);
         }

@@ -60,13 +60,13 @@ std::optional<store_error> find_fault(const dispatch_page& page, std::size_t lim
 }
 
 /// Tells once what a controller answered, or, when it was destroyed unasked, that it did not.
-class answer {
+class answer_once {
  public:
   using told = std::function<void(std::optional<dispatch_result>)>;
-  explicit answer(told then) : then_(std::move(then)) {}
-  ~answer() { tell(std::nullopt); }
-  answer(const answer&) = delete;
-  answer& operator=(const answer&) = delete;
+  explicit answer_once(told then) : then_(std::move(then)) {}
+  ~answer_once() { tell(std::nullopt); }
+  answer_once(const answer_once&) = delete;
+  answer_once& operator=(const answer_once&) = delete;
   void tell(std::optional<dispatch_result> what) {
     if (!is_told_.test_and_set()) then_(what);
   }
@@ -175,7 +175,7 @@ struct dispatch_supervisor::parts : std::enable_shared_from_this<parts> {
   }
 
   void act(const dispatch_claimed& claim, std::size_t index) {
-    const auto told = std::make_shared<answer>(
+    const auto told = std::make_shared<answer_once>(
         [self = shared_from_this(), index, of = wave](std::optional<dispatch_result> said) {
           self->how.strand([self, index, of, said] { self->take_answer(index, of, said); });
         });

@@ -176,7 +176,7 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
     }
   }
 
-  add_dispatches(cancelled, leases, now, written);
+  if (threads.front()->keeps_dispatches) add_dispatches(cancelled, leases, now, written);
 
   std::promise<store_result<committed>> promise;
   where.commit(std::move(written),

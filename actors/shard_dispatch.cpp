@@ -60,6 +60,7 @@ reason why_over(lease_state state) {
 }  // namespace
 
 void shard_actor::note_dispatch(const lease_entry& entry, const decision_group& decided) {
+  if (!context_->keeps_dispatches) return;
   auto change = protocol::dispatch_change_of(entry.tenant(), *entry.if_awake()->state,
                                              *decided.after, decided.last_at);
   if (!change) return;
@@ -84,7 +85,9 @@ reason shard_actor::why_not_known(const protocol::record& r, const process_named
 void shard_actor::take_process(process_named& message) {
   const auto* entry = find({message.session->tenant, message.what.lease});
   auto why = reason::unknown_lease;
-  if (entry != nullptr) {
+  if (!context_->keeps_dispatches) {
+    why = reason::unsupported_frame;
+  } else if (entry != nullptr) {
     why = may_use(*message.session->who, *entry) ? why_not_known(*entry->state(), message)
                                                  : reason::forbidden;
   }

@@ -114,7 +114,7 @@ void shard_actor::write_history(lease_entry& entry, event_group group) {
                                          group.stamp);
   } else {
     out.rows = protocol::encode_forget_row(entry.key(), lease.last_row, *lease.state, group.stamp);
-    if (!entry.is_lock) {
+    if (!entry.is_lock && context_->keeps_dispatches) {
       protocol::dispatch_change gone;
       gone.what = protocol::dispatch_change::kind::forget;
       gone.key = entry.key();

@@ -109,7 +109,8 @@ struct thread_context {
   std::vector<place> shards;  ///< by thread
   place journal;
   place registry;
-  place dispatcher;  ///< nobody: nothing is dispatched here
+  place dispatcher;                      ///< nobody: nothing is dispatched here
+  bool keeps_dispatches = true;          ///< the store has the tables
   /// Sends a fence through the connections of the calling thread that may have frames on their way,
   /// and tells `back_to` how many it asked. Called on the thread that it is about.
   std::function<void(std::size_t thread, std::int64_t fence, const place& back_to)> pass_fence;
