@@ -2,6 +2,7 @@
 // process that a worker names, the holder who is asked, and proof that becomes a row.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -387,6 +388,38 @@ TEST(Dispatcher, ALateAcknowledgementOfAnExpiredAttemptCounts) {
   const auto done =
       once(rig, "j", [](const auto& r) { return r.status == dispatch_status::dispatched; });
   EXPECT_EQ(done->last_result, dispatch_result::termination_requested);
+}
+
+TEST(Dispatcher, ManyCancelsAtOnceAreEachClaimedOnceInAFewCycles) {
+  constexpr std::int64_t many = 1'000;
+  coordinator_rig rig(std::make_shared<memory_store>(), quick(), std::make_shared<manual_clock>(),
+                      false, nullptr, with_tokens());
+  rig_worker worker(rig, "w");
+  worker.credit(many);
+  std::vector<std::string> jobs;
+  for (std::int64_t i = 0; i < many; ++i) jobs.push_back("j" + std::to_string(i));
+  for (const auto& job : jobs) {
+    submit(rig, job, spec_of());
+    worker.say(worker.frame(event_kind::ack, job, 1));
+  }
+  rig.settle();
+  const auto cycles = rig.counters->dispatch.cycles.value();
+  for (const auto& job : jobs) {
+    protocol::event what;
+    what.kind = event_kind::cancel;
+    rig.gateway().operate(key_of(job), what, [](const auto&) {});
+    worker.say(worker.frame(event_kind::cancel_ack, job, 1));
+  }
+  EXPECT_TRUE(eventually([&] {
+    rig.settle();
+    return std::ranges::all_of(jobs, [&](const auto& job) {
+      const auto found = stored(rig, job);
+      return found && found->status == dispatch_status::dispatched;
+    });
+  }));
+  EXPECT_EQ(rig.counters->dispatch.claims.value(), many);
+  // 32 on a page, 4 pages a cycle; a cycle may begin before all have come.
+  EXPECT_LE(rig.counters->dispatch.cycles.value() - cycles, 100);
 }
 
 /// Finds every process gone.

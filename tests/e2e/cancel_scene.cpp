@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <regex>
@@ -26,7 +27,13 @@ std::vector<std::string> arguments_of(const cancel_store& store) {
   return all;
 }
 
-/// What the newest row says that is no worker's late word.
+std::string unused_name() {
+  static int made = 0;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return "j" + std::to_string(now.count()) + "-" + std::to_string(++made);
+}
+
+/// What the newest row says.
 std::string reason_in(const std::vector<json::object>& rows) {
   return rows.empty() ? "" : std::string(rows.back().at("reason").as_string());
 }
@@ -70,7 +77,8 @@ std::optional<int> working_process::wait() {
 
 // ---- the scene
 
-cancel_scene::cancel_scene(const cancel_store& store) : server(2, arguments_of(store)) {
+cancel_scene::cancel_scene(const cancel_store& store)
+    : job(unused_name()), server(2, arguments_of(store)) {
   std::ofstream(kept_.path() / "worker.token") << server.token("w1");
   std::ofstream(kept_.path() / "client.token") << server.token("client");
   for (const auto* name : {"worker.token", "client.token"}) {
@@ -117,7 +125,7 @@ void cancel_scene::name_process(const working_process& process, std::int64_t gen
 
 api_answer cancel_scene::operate(const std::string& what, const json::object& body,
                                  const std::string& principal) {
-  return server.post("/v1/jobs/" + std::string(job) + ":" + what, body, principal);
+  return server.post("/v1/jobs/" + job + ":" + what, body, principal);
 }
 
 void cancel_scene::cancel() {
@@ -137,7 +145,7 @@ cancel_standing cancel_scene::now() {
   cancel_standing is;
   is.state = server.job(job).at("state").as_string();
   is.reason = reason_in(server.evidence(job));
-  const auto found = server.get("/v1/dispatches/" + std::string(job), "operator");
+  const auto found = server.get("/v1/dispatches/" + job, "operator");
   is.dispatch = "none";
   if (found.status == 200) {
     const auto* inner = found.body.if_contains("dispatch");

@@ -47,7 +47,8 @@ class working_process {
 
 class cancel_scene {
  public:
-  static constexpr auto job = "j";
+  /// A name that no other case uses: the cases may share one database.
+  const std::string job;
 
   explicit cancel_scene(const cancel_store& store);
 

@@ -37,7 +37,7 @@ void end_unresolved(cancel_scene& scene) {
   scene.take();
   scene.hand->vanish();
   scene.cancel();
-  EXPECT_TRUE(scene.server.reaches(cancel_scene::job, "unresolved"));
+  EXPECT_TRUE(scene.server.reaches(scene.job, "unresolved"));
 }
 
 const std::vector<cancel_case> table{
@@ -52,7 +52,7 @@ const std::vector<cancel_case> table{
                      "Its holder is not connected; it is dispatched over the stream again at " +
                          time_text});
        scene.hand.emplace(scene.server, "w1");
-       scene.hand->hello({{protocol::lease_id{cancel_scene::job}, {1}, {}}});
+       scene.hand->hello({{protocol::lease_id{scene.job}, {1}, {}}});
        EXPECT_TRUE(scene.hand->await<protocol::cancel_notice>());
        scene.tell(event_kind::cancel_ack);
        scene.expect({"active", "cancel_acknowledged", "dispatched", waits_for_the_end});
@@ -65,9 +65,9 @@ const std::vector<cancel_case> table{
        scene.hand.emplace(scene.server, "w1");
        scene.hand->hello();
        scene.hand->credit(1);
-       EXPECT_TRUE(scene.hand->offer_of(cancel_scene::job));
+       EXPECT_TRUE(scene.hand->offer_of(scene.job));
        scene.cancel();
-       EXPECT_TRUE(scene.hand->loss_of(cancel_scene::job));
+       EXPECT_TRUE(scene.hand->loss_of(scene.job));
      },
      {"cancelled", "offer_withdrawn", "none", nothing_at_work}},
     {"OfAJobThatFinishedJustBeforeItIsRefused",
@@ -167,7 +167,7 @@ const std::vector<cancel_case> table{
        scene.server.kill();
        scene.server.start();
        scene.hand.emplace(scene.server, "w1");
-       scene.hand->hello({{protocol::lease_id{cancel_scene::job}, {1}, {}}});
+       scene.hand->hello({{protocol::lease_id{scene.job}, {1}, {}}});
        EXPECT_TRUE(scene.hand->await<protocol::cancel_notice>());
        scene.tell(event_kind::cancel_ack);
        scene.expect({"active", "cancel_acknowledged", "dispatched", waits_for_the_end});
@@ -182,14 +182,14 @@ const std::vector<cancel_case> table{
        EXPECT_EQ(scene.operate("revoke", {{"force", true}}).status, 200);
        stream_peer& second = scene.take(2, "w2");
        scene.cancel();
-       second.tell(second.frame(event_kind::cancel_ack, cancel_scene::job, 2));
+       second.tell(second.frame(event_kind::cancel_ack, scene.job, 2));
        scene.report(outcome::cancelled, 2);
        scene.expect({"unresolved", "cancel_unreconciled", "closed",
                      nobody_has_authority +
                          " Its dispatch is closed: generation 2 has ended; work of an earlier one "
                          "is not dispatched\\."});
        scene.hand.emplace(scene.server, "w1");
-       scene.hand->hello({{protocol::lease_id{cancel_scene::job}, {1}, {}}});
+       scene.hand->hello({{protocol::lease_id{scene.job}, {1}, {}}});
        EXPECT_EQ(scene.report(outcome::cancelled, 1).reason, reason::reconciled);
      },
      {"cancelled", "reconciled", "closed", nothing_at_work}},
@@ -199,7 +199,7 @@ const std::vector<cancel_case> table{
        scene.expect({"unresolved", "cancel_unreconciled", "retry_wait",
                      nobody_has_authority + " Its holder is not connected"});
        scene.hand.emplace(scene.server, "w1");
-       scene.hand->hello({{protocol::lease_id{cancel_scene::job}, {1}, {}}});
+       scene.hand->hello({{protocol::lease_id{scene.job}, {1}, {}}});
        EXPECT_EQ(scene.report(outcome::success).reason, reason::reconciled);
      },
      {"cancelled", "reconciled", "closed", nothing_at_work}},
