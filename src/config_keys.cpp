@@ -21,7 +21,7 @@ key_slot at(options& o) {
 }
 
 using enum key_kind;
-constexpr std::array<config_key, 33> keys{{
+constexpr std::array<config_key, 35> keys{{
     {"listen", text, 0, 0, "", "Address and port to listen on; port 0 takes a free one.",
      at<&options::listen>},
     {"data", text, 0, 0, "",
@@ -36,6 +36,13 @@ constexpr std::array<config_key, 33> keys{{
     {"principals", text, 0, 0, "",
      "Principals file (default: principals.toml in the data directory).", at<&options::principals>},
     {"node", text, 0, 0, "", "Name of this coordinator, told to workers.", at<&options::node>},
+    {"epoch_term", duration, 1000, 5 * minute, "",
+     "On PostgreSQL: a standby takes over when the active coordinator was silent for so long.",
+     at<&options::epoch_term>},
+    {"advertise", text, 0, 0, "",
+     "On PostgreSQL: HOST:PORT at which clients reach this coordinator, told by its standbys "
+     "(default: listen).",
+     at<&options::advertise>},
     {"drain_timeout", duration, 0, 60 * minute, "",
      "How long the first SIGTERM lets open work finish.", at<&options::drain_timeout>},
     {"heartbeat", duration, 100, 5 * minute, "", "Silence after which a heartbeat is sent.",

@@ -184,6 +184,22 @@ bool is_queue_name(std::string_view name) {
   });
 }
 
+/// Whether clients could connect to it: a name, an IPv4 or a bracketed IPv6 address, and a port.
+bool is_host_and_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || text.size() > 300) return false;
+  const std::string_view digits = text.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc{} || end != digits.data() + digits.size() || port == 0) return false;
+  const std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[')) return read_endpoint(text).has_value();
+  return !host.empty() && std::ranges::all_of(host, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
+  });
+}
+
 std::optional<std::string> find_tls_fault(const options& o) {
   if (o.tls_certificate.empty() != o.tls_private_key.empty()) {
     return "tls.certificate and tls.private_key belong together: give both files, or none.";
@@ -209,6 +225,11 @@ std::optional<std::string> find_option_fault(const options& o) {
            "[::1]:7878.";
   }
   if (auto fault = find_tls_fault(o)) return fault;
+  if (!o.advertise.empty() && !is_host_and_port(o.advertise)) {
+    return "advertise cannot be \"" + config_text::printable(o.advertise) +
+           "\"; it takes the name or address of a host and a port from 1 to 65535, such as "
+           "a.example.com:7878 or [2001:db8::1]:7878.";
+  }
   if (!is_loopback(*where) && !o.has_tls() && !o.insecure) {
     return "listen = \"" + o.listen +
            "\" is open to other machines, and there is no TLS; give tls.certificate and "
@@ -286,9 +307,9 @@ const protocol::policy& options::policy_of(const std::string& queue) const {
 }
 
 std::string changed_until_restart(const options& now, const options& wanted) {
-  static constexpr std::array<std::string_view, 9> read_at_a_start{
-      "listen", "data",         "threads",      "insecure",  "principals",
-      "node",   "max_downtime", "accept_clock", "log.format"};
+  static constexpr std::array<std::string_view, 11> read_at_a_start{
+      "listen",     "data",      "threads",      "insecure",     "principals", "node",
+      "epoch_term", "advertise", "max_downtime", "accept_clock", "log.format"};
   options before = now;
   options after = wanted;
   std::string names;

@@ -51,6 +51,9 @@ struct options {
   std::string log_level = "info";
   std::string log_format = "auto";  ///< auto: for people on a terminal, else JSON lines
 
+  protocol::duration epoch_term{10'000};  ///< of a store that several coordinators may use
+  std::string advertise;                  ///< where others reach this one; empty: `listen`
+
   protocol::duration drain_timeout{10'000};
   protocol::duration heartbeat{10'000};
   std::int64_t frames_in_flight = 1024;     ///< of a session; over it the socket is not read
