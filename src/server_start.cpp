@@ -98,7 +98,8 @@ std::optional<start_failed> server::parts::read_access() {
     return start_failed{fault->sentence, exit_bad_options};
   }
   const auto& first = std::get<first_start>(prepared);
-  if (first.store_is_gone) {
+  const bool is_its_place = o.store_place().directory == o.data_directory();
+  if (first.store_is_gone && is_its_place) {
     lines->write(log_level::warn,
                  "a new store is made in a directory that was used before: if it had a store, stop "
                  "here and restore that one",
@@ -140,8 +141,13 @@ std::optional<start_failed> server::parts::read_tls() {
 }
 
 std::optional<start_failed> server::parts::open_store() {
+  const auto place = how.chosen.store_place();
+  if (place.what == storage::store_url::kind::postgres) {
+    return start_failed{place.shown + ": this build opens stores of SQLite only.",
+                        exit_bad_options};
+  }
   auto opened = storage::open_sqlite_store(
-      {.directory = how.chosen.data_directory(),
+      {.directory = place.directory,
        .restored_backup = how.restored_backup,
        .on_damage =
            [this](const std::string& sentence) {
@@ -258,6 +264,7 @@ std::optional<start_failed> server::parts::listen() {
                 {"port", std::int64_t{port}},
                 {"tls", tls != nullptr},
                 {"data", how.chosen.data},
+                {"store", how.chosen.store_place().shown},
                 {"threads", how.chosen.threads},
                 {"clock", word(clock->basis())}});
   warn_of_few_connections();
