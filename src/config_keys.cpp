@@ -6,6 +6,7 @@
 
 #include "src/config_text.hpp"
 #include "src/config_units.hpp"
+#include "src/store/hidden_passwords.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -285,7 +286,7 @@ std::string print_value(const config_key& key, const options& chosen) {
   switch (key.kind) {
     case text:
     case word:
-      return config_text::toml_string(storage::without_passwords(*std::get<std::string*>(slot)));
+      return config_text::toml_string(storage::hide_passwords(*std::get<std::string*>(slot)));
     case count:
       return std::to_string(*std::get<std::int64_t*>(slot));
     case toggle:

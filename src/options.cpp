@@ -12,6 +12,7 @@
 #include "src/config_keys.hpp"
 #include "src/config_text.hpp"
 #include "src/config_units.hpp"
+#include "src/store/hidden_passwords.hpp"
 
 #ifndef LEASEHOLD_VERSION
 #define LEASEHOLD_VERSION "unknown"
@@ -157,7 +158,7 @@ std::variant<command_line, say_and_exit> read_arguments(std::vector<std::string>
   } catch (const CLI::ParseError& bad) {
     // What was typed in the wrong place is repeated: it may be the URL of a store.
     return say_and_exit{std::string("leaseholdd: ") +
-                            config_text::printable(storage::without_passwords(bad.what())) +
+                            config_text::printable(storage::hide_passwords(bad.what())) +
                             "; leaseholdd --help lists the flags.\n",
                         exit_bad_options};
   }
@@ -213,8 +214,8 @@ std::optional<std::string> find_option_fault(const options& o) {
   }
   if (auto fault = find_tls_fault(o)) return fault;
   if (!o.store.empty()) {
-    const auto read = storage::read_store_url(o.store);
-    if (const auto* fault = std::get_if<storage::store_url_fault>(&read)) return fault->sentence;
+    const auto read = storage::parse_store_url(o.store);
+    if (const auto* bad = std::get_if<storage::bad_store_url>(&read)) return bad->sentence;
   }
   if (!is_loopback(*where) && !o.has_tls() && !o.insecure) {
     return "listen = \"" + o.listen +
@@ -287,10 +288,10 @@ std::filesystem::path options::principals_file() const {
                             : std::filesystem::path(principals);
 }
 
-storage::store_url options::store_place() const {
-  auto read = storage::read_store_url(store);
-  if (auto* place = std::get_if<storage::store_url>(&read)) return std::move(*place);
-  return storage::store_url::of_directory(data_directory());
+storage::store_place options::place_of_store() const {
+  auto read = storage::parse_store_url(store);
+  if (auto* place = std::get_if<storage::store_place>(&read)) return std::move(*place);
+  return storage::sqlite_place{data_directory()};
 }
 
 const protocol::policy& options::policy_of(const std::string& queue) const {

@@ -39,7 +39,7 @@ struct queue_options {
 struct options {
   std::string listen = "127.0.0.1:7878";
   std::string data;                 ///< directory; empty until load() has chosen it
-  std::string store;                ///< a store_url, maybe with a password; empty: SQLite in `data`
+  std::string store;                ///< its URL, maybe with a password; empty: SQLite in `data`
   std::int64_t threads = 0;         ///< 0: cores - 1, at least 1
   bool insecure = false;            ///< listen on other addresses than loopback without TLS
   std::string principals;           ///< file; empty: principals.toml in the data directory
@@ -86,7 +86,7 @@ struct options {
   [[nodiscard]] std::filesystem::path data_directory() const { return data; }
   [[nodiscard]] std::filesystem::path principals_file() const;
   /// Where the store is; of options that load_options has checked.
-  [[nodiscard]] storage::store_url store_place() const;
+  [[nodiscard]] storage::store_place place_of_store() const;
   /// The policy of a job that names none.
   [[nodiscard]] const protocol::policy& policy_of(const std::string& queue) const;
   friend bool operator==(const options&, const options&) = default;

@@ -6,8 +6,8 @@
 
 #include "src/store/batch_log.hpp"
 #include "tools/api.hpp"
+#include "tools/chosen_store.hpp"
 #include "tools/output.hpp"
-#include "tools/store_place.hpp"
 #include "tools/verify.hpp"
 
 namespace leasehold::tools {
@@ -22,8 +22,8 @@ exit_code print_head(const actors::log_head& head, bool as_json) {
   return exit_code::ok;
 }
 
-exit_code head_of_store(const store_place& place, bool as_json) {
-  storage::store_url where;
+exit_code head_of_store(const chosen_store& place, bool as_json) {
+  storage::store_place where;
   if (const auto found = place.find(where); found != exit_code::ok) return found;
   const auto head = storage::head_of_store(where);
   if (const auto* fault = std::get_if<actors::store_error>(&head)) return complain_about(*fault);
@@ -45,9 +45,9 @@ exit_code head_of_url(const command_line& line) {
 }  // namespace
 
 void add_head(CLI::App& app, command_line& line) {
-  auto place = std::make_shared<store_place>();
+  auto place = std::make_shared<chosen_store>();
   auto* command = app.add_subcommand("head", "Print where the log ends, as ROW:HASH");
-  add_store_place(*command, *place, "Read this data directory instead of asking --url");
+  add_chosen_store(*command, *place, "Read this data directory instead of asking --url");
   command->footer(
       "Keep it where the coordinator cannot write; verify --head proves that the log still extends "
       "it.\n"

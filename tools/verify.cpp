@@ -15,15 +15,15 @@
 
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
+#include "tools/chosen_store.hpp"
 #include "tools/evidence_pages.hpp"
-#include "tools/store_place.hpp"
 #include "tools/terminal.hpp"
 
 namespace leasehold::tools {
 namespace {
 
 struct verify_options {
-  store_place place;
+  chosen_store place;
   std::string lines;
   std::string jobs;
   std::string records;
@@ -40,7 +40,7 @@ exit_code nothing_to_prove(std::string_view where, bool as_json) {
 }
 
 exit_code verify_store(const verify_options& chosen, bool as_json) {
-  storage::store_url where;
+  storage::store_place where;
   if (const auto found = chosen.place.find(where); found != exit_code::ok) return found;
   storage::verify_options how;
   how.most_problems = chosen.most;
@@ -62,7 +62,8 @@ exit_code verify_store(const verify_options& chosen, bool as_json) {
   if (const auto* fault = std::get_if<actors::store_error>(&result)) return complain_about(*fault);
   const auto& report = std::get<storage::verify_report>(result);
   if (report.rows == 0 && report.proven())
-    return nothing_to_prove(chosen.place.store.empty() ? chosen.place.data : where.shown, as_json);
+    return nothing_to_prove(chosen.place.store.empty() ? chosen.place.data : storage::shown(where),
+                            as_json);
   return print_verdict(report, storage::beyond_a_store(), as_json);
 }
 
@@ -199,8 +200,8 @@ exit_code verify(const verify_options& chosen, const command_line& line) {
 void add_verify(CLI::App& app, command_line& line) {
   auto chosen = std::make_shared<verify_options>();
   auto* command = app.add_subcommand("verify", "Prove every decision again from the evidence");
-  const auto stored = add_store_place(*command, chosen->place,
-                                      "Read this data directory, also while leaseholdd runs");
+  const auto stored = add_chosen_store(*command, chosen->place,
+                                       "Read this data directory, also while leaseholdd runs");
   auto* lines = command->add_option("--lines", chosen->lines,
                                     "Read exported JSON lines from this file, or - for stdin");
   stored.data->excludes(lines);

@@ -1,7 +1,6 @@
-// Where a store is, as people name it: `sqlite:/path` or `postgres://user@host/database`.
+// Where a store is, as a user writes it.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -9,28 +8,31 @@
 
 namespace leasehold::storage {
 
-/// A store's place. A password may be part of `connection` and of nothing else.
-struct store_url {
-  enum class kind : std::uint8_t { sqlite, postgres };
-  kind what = kind::sqlite;
-  std::filesystem::path directory;  ///< of SQLite: the one that leasehold.db is in
-  std::string connection;           ///< of PostgreSQL: the URL as libpq takes it; a secret
-  std::string shown;                ///< for people and logs: holds no password
-
-  static store_url of_directory(const std::filesystem::path& directory);
-  friend bool operator==(const store_url&, const store_url&) = default;
+struct sqlite_place {
+  std::filesystem::path directory;  ///< absolute or relative, not empty
+  friend bool operator==(const sqlite_place&, const sqlite_place&) = default;
 };
 
-struct store_url_fault {
-  std::string sentence;  ///< what is wrong and what is taken; holds nothing of a password
+struct postgres_place {
+  std::string url;  ///< as it was written: may hold a password
+  friend bool operator==(const postgres_place&, const postgres_place&) = default;
 };
 
-/// `sqlite:PATH` (a data directory, or the leasehold.db in it) or a URL of PostgreSQL, with the
-/// scheme postgres or postgresql.
-std::variant<store_url, store_url_fault> read_store_url(std::string_view text);
+using store_place = std::variant<sqlite_place, postgres_place>;
 
-/// The text with the password of every PostgreSQL URL in it left out: for messages that repeat what
-/// was typed.
-std::string without_passwords(std::string_view text);
+/// Why a URL cannot be used, in one sentence without anything that may be a password.
+struct bad_store_url {
+  std::string sentence;
+};
+
+/// sqlite:/path, postgres://... or postgresql://...; of the last two whatever libpq reads.
+std::variant<store_place, bad_store_url> parse_store_url(std::string_view text);
+
+/// For logs and people: user, hosts, port and database, never a password or another setting.
+std::string shown(const store_place& place);
+/// The same of a URI of libpq, or of one that cannot be read: "a PostgreSQL database".
+std::string shown_postgres(const std::string& url);
+/// Takes every occurrence of the URL's passwords out of what a server or library said.
+std::string without_passwords(std::string sentence, const std::string& url);
 
 }  // namespace leasehold::storage

@@ -448,17 +448,20 @@ actors::store_result<log_head> head_of_directory(const std::filesystem::path& di
   return read_head(db, std::get<store_facts>(facts));
 }
 
-actors::store_result<verify_report> verify_store(const store_url& place,
+actors::store_result<verify_report> verify_store(const store_place& place,
                                                  const verify_options& how) {
-  if (place.what == store_url::kind::sqlite) return verify_directory(place.directory, how);
+  if (const auto* file = std::get_if<sqlite_place>(&place)) {
+    return verify_directory(file->directory, how);
+  }
   return store_error{store_error::kind::foreign,
-                     place.shown + ": this build reads stores of SQLite only"};
+                     shown(place) + ": this build reads stores of SQLite only"};
 }
 
-actors::store_result<log_head> head_of_store(const store_url& place) {
-  if (place.what == store_url::kind::sqlite) return head_of_directory(place.directory);
+actors::store_result<log_head> head_of_store(const store_place& place) {
+  if (const auto* file = std::get_if<sqlite_place>(&place))
+    return head_of_directory(file->directory);
   return store_error{store_error::kind::foreign,
-                     place.shown + ": this build reads stores of SQLite only"};
+                     shown(place) + ": this build reads stores of SQLite only"};
 }
 
 std::string to_text(const log_head& head) {

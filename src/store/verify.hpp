@@ -59,10 +59,11 @@ actors::store_result<verify_report> verify_directory(const std::filesystem::path
                                                      const verify_options& how);
 
 /// The same of a store at a URL.
-actors::store_result<verify_report> verify_store(const store_url& place, const verify_options& how);
+actors::store_result<verify_report> verify_store(const store_place& place,
+                                                 const verify_options& how);
 
 /// Where the log of a store ends. Reads only.
-actors::store_result<actors::log_head> head_of_store(const store_url& place);
+actors::store_result<actors::log_head> head_of_store(const store_place& place);
 /// Where the log of a directory ends. Reads only.
 actors::store_result<actors::log_head> head_of_directory(const std::filesystem::path& directory);
 

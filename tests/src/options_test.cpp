@@ -71,11 +71,15 @@ TEST_F(options_test, FlagsOverruleVariablesAndThoseTheFile) {
 }
 
 TEST_F(options_test, AStoreWithoutAUrlIsTheDataDirectorys) {
-  EXPECT_EQ(good({"--data", "/d"}).store_place(), storage::store_url::of_directory("/d"));
-  EXPECT_EQ(good({"--data", "/d", "--store", "sqlite:/s"}).store_place().directory, "/s");
-  EXPECT_EQ(good({}, {{"LEASEHOLD_STORE", "postgres://u@h/d"}}).store_place().what,
-            storage::store_url::kind::postgres);
-  EXPECT_EQ(good({"--config", write("store = \"sqlite:/f\"\n")}).store_place().directory, "/f");
+  const auto in = [](const char* directory) {
+    return storage::store_place(storage::sqlite_place{directory});
+  };
+  EXPECT_EQ(good({"--data", "/d"}).place_of_store(), in("/d"));
+  EXPECT_EQ(good({"--data", "/d", "--store", "sqlite:/s"}).place_of_store(), in("/s"));
+  EXPECT_EQ(good({"--store", "sqlite:/s/leasehold.db"}).place_of_store(), in("/s"));
+  EXPECT_EQ(good({"--config", write("store = \"sqlite:/f\"\n")}).place_of_store(), in("/f"));
+  EXPECT_EQ(good({}, {{"LEASEHOLD_STORE", "postgres://u@h/d"}}).place_of_store(),
+            storage::store_place(storage::postgres_place{"postgres://u@h/d"}));
   EXPECT_THAT(refused({"--store", "mysql://u:hunter2@h/d"}),
               AllOf(HasSubstr("postgres://"), Not(HasSubstr("hunter2"))));
 }
@@ -83,8 +87,8 @@ TEST_F(options_test, AStoreWithoutAUrlIsTheDataDirectorys) {
 TEST_F(options_test, APasswordInTheUrlOfAStoreIsNeverRepeated) {
   const std::string url = "postgres://u:hunter2@h/d?sslpassword=hunter2";
   const options o = good({"--store", url});
-  EXPECT_EQ(o.store_place().connection, url);
-  EXPECT_EQ(o.store_place().shown, "postgres://u@h/d");
+  EXPECT_EQ(o.place_of_store(), storage::store_place(storage::postgres_place{url}));
+  EXPECT_THAT(storage::shown(o.place_of_store()), Not(HasSubstr("hunter2")));
   EXPECT_THAT(print_config(o),
               AllOf(HasSubstr("store = \"postgres://u@h/d\""), Not(HasSubstr("hunter2"))));
   EXPECT_THAT(refused({url}), Not(HasSubstr("hunter2")));
