@@ -58,7 +58,9 @@ struct verify_options {
 actors::store_result<verify_report> verify_directory(const std::filesystem::path& directory,
                                                      const verify_options& how);
 
-/// The same of a store at a URL.
+class store_source;
+/// The same of a store that is open, and of one at a place.
+actors::store_result<verify_report> verify_source(store_source& from, const verify_options& how);
 actors::store_result<verify_report> verify_store(const store_place& place,
                                                  const verify_options& how);
 
