@@ -90,7 +90,7 @@ struct server::parts {
   [[nodiscard]] std::string own_address() const;
   void on_taken(std::int64_t epoch, bool over);
   void on_trouble(const actors::store_error* why);
-  void begin_again(const deposed& why);
+  [[noreturn]] void begin_again(const deposed& why);
   void report_refusals();
   void report_failed_handshakes();
   [[noreturn]] void end_at_once(int exit_code) const;

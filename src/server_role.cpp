@@ -1,5 +1,7 @@
 // leaseholdd on a store that several coordinators may use: a standby until the epoch is its own,
 // then the active one, and nothing at all the moment that it has lost it.
+#include <thread>
+
 #include "src/next_life.hpp"
 #include "src/postgres_epoch_store.hpp"
 #include "src/request_ids.hpp"
@@ -13,6 +15,7 @@ namespace {
 using actors::store_error;
 
 constexpr std::chrono::seconds trouble_interval{30};
+constexpr std::chrono::seconds pause_after_failure{1};
 /// How far this machine's wall clock may be behind that of the one which served before.
 constexpr protocol::duration clocks_apart{60'000};
 
@@ -129,7 +132,11 @@ std::optional<start_failed> server::parts::open_shared_store() {
   auto opened = storage::open_postgres_store(o);
   if (auto* fault = std::get_if<store_error>(&opened)) {
     if (fault->what == store_error::kind::deposed) keeper->depose(fault->sentence);
-    return start_failed{fault->sentence};
+    if (!may_pass(fault->what)) return start_failed{fault->sentence};
+    // Another coordinator may have more luck meanwhile.
+    keeper->release();
+    std::this_thread::sleep_for(pause_after_failure);
+    begin_again({fault->sentence, taken});
   }
   store = std::make_shared<watched_store>(
       std::move(std::get<std::unique_ptr<actors::store>>(opened)),

@@ -142,14 +142,9 @@ std::optional<start_failed> server::parts::read_tls() {
 }
 
 std::optional<start_failed> server::parts::open_store() {
-  const auto place = how.chosen.place_of_store();
-  const auto* file = std::get_if<storage::sqlite_place>(&place);
-  if (file == nullptr) {
-    return start_failed{storage::shown(place) + ": this build opens stores of SQLite only.",
-                        exit_bad_options};
-  }
+  const auto place = std::get<storage::sqlite_place>(how.chosen.place_of_store());
   auto opened = storage::open_sqlite_store(
-      {.directory = file->directory,
+      {.directory = place.directory,
        .restored_backup = how.restored_backup,
        .on_damage =
            [this](const std::string& sentence) {
