@@ -17,7 +17,7 @@ namespace leasehold::tests {
 /// How a store is opened.
 struct opening {
   bool restored_backup = false;
-  std::int64_t wal_bytes = std::int64_t{32} * 1024 * 1024;  ///< of a file
+  std::int64_t wal_bytes = std::int64_t{32} * 1024 * 1024;  ///< of a directory
 };
 
 class log_place {
