@@ -98,7 +98,9 @@ std::optional<start_failed> server::parts::read_access() {
     return start_failed{fault->sentence, exit_bad_options};
   }
   const auto& first = std::get<first_start>(prepared);
-  if (first.store_is_gone) {
+  const bool is_its_place =
+      o.place_of_store() == storage::store_place(storage::sqlite_place{o.data_directory()});
+  if (first.store_is_gone && is_its_place) {
     lines->write(log_level::warn,
                  "a new store is made in a directory that was used before: if it had a store, stop "
                  "here and restore that one",
@@ -140,8 +142,14 @@ std::optional<start_failed> server::parts::read_tls() {
 }
 
 std::optional<start_failed> server::parts::open_store() {
+  const auto place = how.chosen.place_of_store();
+  const auto* file = std::get_if<storage::sqlite_place>(&place);
+  if (file == nullptr) {
+    return start_failed{storage::shown(place) + ": this build opens stores of SQLite only.",
+                        exit_bad_options};
+  }
   auto opened = storage::open_sqlite_store(
-      {.directory = how.chosen.data_directory(),
+      {.directory = file->directory,
        .restored_backup = how.restored_backup,
        .on_damage =
            [this](const std::string& sentence) {
@@ -258,6 +266,7 @@ std::optional<start_failed> server::parts::listen() {
                 {"port", std::int64_t{port}},
                 {"tls", tls != nullptr},
                 {"data", how.chosen.data},
+                {"store", storage::shown(how.chosen.place_of_store())},
                 {"threads", how.chosen.threads},
                 {"clock", word(clock->basis())}});
   warn_of_few_connections();
