@@ -279,7 +279,8 @@ bool http_client::move_on(const outcome& after, const std::vector<endpoint>& ask
   const auto is_new = [&](const endpoint& e) {
     return std::find(asked.begin(), asked.end(), e) == asked.end();
   };
-  if (const auto* answer = std::get_if<http_answer>(&after)) {
+  const auto* answer = std::get_if<http_answer>(&after);
+  if (answer != nullptr && options_.goes_elsewhere) {
     // Named without a scheme: it is spoken to as the one that names it.
     const auto named =
         parse_endpoint((options_.where.tls ? "https://" : "http://") + answer->active);

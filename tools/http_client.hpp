@@ -71,6 +71,7 @@ struct http_call {
 struct client_options {
   endpoint where;
   std::vector<endpoint> others;  ///< of the same store: asked when the one before does not serve
+  bool goes_elsewhere = true;    ///< also where only a standby says that somebody serves
   std::string token;             ///< bearer token; empty: none is sent
   std::string ca_file;           ///< trusted certificates for TLS (PEM); empty: the system's
   std::string cert_file;         ///< client certificate for TLS (PEM), with key_file; empty: none

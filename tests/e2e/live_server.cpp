@@ -162,6 +162,7 @@ api_answer live_server::call(const tools::http_call& what, const std::string& pr
     tools::client_options chosen;
     const bool tls = !trust_.ca_file.empty();
     chosen.where = {.tls = tls, .host = "127.0.0.1", .port = std::to_string(port_)};
+    chosen.goes_elsewhere = false;  // it is this one that is asked
     chosen.ca_file = trust_.ca_file;
     chosen.cert_file = trust_.cert_file;
     chosen.key_file = trust_.key_file;

@@ -203,6 +203,15 @@ TEST_F(options_test, AnAddressThatIsNoneIsRefusedWithAnExample) {
   }
 }
 
+TEST_F(options_test, TheAddressThatIsToldToClientsHasAPort) {
+  for (const char* text : {"a.example.com:7878", "10.0.0.1:1", "[::1]:65535", "node_1:7"}) {
+    EXPECT_EQ(good({"--advertise", text}).advertise, text);
+  }
+  for (const char* text : {"a.example.com", "a:0", "a:65536", ":1", "http://a:1", "a b:1", "::1"}) {
+    EXPECT_THAT(refused({"--advertise", text}), HasSubstr("a.example.com:7878")) << text;
+  }
+}
+
 TEST_F(options_test, APolicyOutOfItsBoundsNamesTheKey) {
   EXPECT_THAT(refused({"--policy-lease-duration-ms", "0"}), HasSubstr("lease_duration_ms"));
   EXPECT_THAT(refused({"--policy-on-expiry", "sometimes"}), HasSubstr("on_expiry"));
