@@ -70,7 +70,9 @@ void epoch_keeper::keep_watching(const std::stop_token& enough) {
     const std::int64_t now_ms = how_.boottime_ms();
     lease_.pass(now_ms);
     if (lease_.lost()) {
-      return end_if_lost(lock, "its lease of the epoch was not renewed in time");
+      std::string why = "its lease of the epoch was not renewed in time";
+      if (!last_fault_.empty()) why += ": " + last_fault_;
+      return end_if_lost(lock, why);
     }
     const std::int64_t at_ms = lease_.holds() ? lease_.until_ms() : now_ms + longest_nap_ms;
     changed_.wait_for(lock, enough, nap_until(at_ms, now_ms), [] { return false; });
@@ -130,6 +132,7 @@ void epoch_keeper::renew() {
   lease_.pass(how_.boottime_ms());
   lease_.renewed(sent_ms, std::get<std::optional<epoch_row>>(still));
   if (lease_.lost()) return end_if_lost(lock, "another coordinator has taken the store over");
+  last_fault_.clear();
   if (lease_.holds()) how_.role->extend(lease_.until_ms());
 }
 
@@ -139,6 +142,7 @@ void epoch_keeper::fail(const store_error& why) {
     const std::lock_guard lock(mutex_);
     lease_.failed(how_.boottime_ms());
     holds = lease_.holds();
+    if (holds) last_fault_ = why.sentence;
   }
   // The active coordinator's own commits say what is wrong.
   if (holds || !how_.on_trouble) return;

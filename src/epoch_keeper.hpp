@@ -71,6 +71,7 @@ class epoch_keeper {
   std::mutex mutex_;  // guards the lease
   std::condition_variable_any changed_;
   epoch_lease lease_;
+  std::string last_fault_;   // of a renewal, since one succeeded
   bool is_told_ = false;     // that it was deposed
   bool in_trouble_ = false;  // of the asking thread
   std::optional<epoch_row> told_;

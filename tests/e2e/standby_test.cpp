@@ -168,7 +168,7 @@ class Standby : public testing::Test {
       const auto said = old.get("/v1/jobs");
       EXPECT_NE(said.status, 200);
       const auto* active = said.body.if_contains("active");
-      return reason_of(said) == "standby" && active != nullptr && *active == address;
+      return reason_of(said) == "standby" && active != nullptr && active->as_string() == address;
     })) << old.log();
     EXPECT_EQ(old.get("/healthz").status, 200);
     EXPECT_EQ(reason_of(old.get("/readyz")), "standby");

@@ -134,7 +134,7 @@ struct open_stream : standby_rig {
 TEST(standby, ASessionHearsNothingMoreAndIsClosed) {
   open_stream rig;
   auto& sink = *rig.gateway.sink;
-  const protocol::coordinator_frame frame{.frame_id = 1, .body = protocol::heartbeat{}};
+  const protocol::coordinator_frame frame{.frame_id = 1, .body = protocol::server_heartbeat{}};
   sink.send({&frame, 1});
   EXPECT_EQ(rig.socket->sent.size(), 1U);
   rig.now += 1000;
