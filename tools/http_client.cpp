@@ -382,7 +382,7 @@ std::optional<endpoint> parse_endpoint(std::string_view url) {
 
 std::vector<endpoint> parse_endpoints(std::string_view urls) {
   std::vector<endpoint> all;
-  while (all.size() <= most_endpoints) {
+  while (all.size() < most_endpoints) {
     const auto comma = urls.find(',');
     const auto read = parse_endpoint(urls.substr(0, comma));
     if (!read) return {};

@@ -271,8 +271,8 @@ TEST_F(options_test, HelpTellsTheDefaultAndTheRangeOfEveryFlag) {
   for (const config_key& key : config_keys()) {
     // What follows from other things is told in words.
     const bool names_a_file = key.kind == key_kind::text && key.name.starts_with("tls.");
-    const bool follows =
-        key.name == "data" || key.name == "store" || key.name == "principals" || names_a_file;
+    const bool follows = key.name == "data" || key.name == "store" || key.name == "principals" ||
+                         key.name == "advertise" || names_a_file;
     if (key.at != nullptr) expect_told(std::string(key.name), !follows);
   }
   for (const auto& key : protocol::policy_keys()) {

@@ -142,7 +142,9 @@ TEST(several_coordinators, WhatMayHaveBeenDoneIsRepeatedOnlyWhereThatIsTheSame) 
 }
 
 TEST(several_coordinators, AReadWhoseLinesHaveBegunIsNotBegunAnew) {
-  canned_server first({"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\none\ntwoCLOSE"});
+  // More than is read at once, and less than was promised.
+  const std::string much(70'000, 'x');
+  canned_server first({"HTTP/1.1 200 OK\r\nContent-Length: 80000\r\n\r\none\n" + much + "CLOSE"});
   canned_server second({answer(200, "one\ntwo\n")});
   http_client client(options_of(first.url() + "," + second.url()));
   std::vector<std::string> lines;
