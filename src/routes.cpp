@@ -44,9 +44,9 @@ constexpr std::array<route, 30> table{{
     {"GET", "/v1/head", auditors, serve_head},
     {"GET", "/v1/events", auditors, nullptr, upgrade_events},
     {"GET", "/v1/stream", workers, nullptr, upgrade_stream},
-    {"GET", "/metrics", auditors, serve_metrics},
-    {"GET", "/healthz", everybody, serve_health},
-    {"GET", "/readyz", everybody, serve_ready},
+    {"GET", "/metrics", auditors, serve_metrics, nullptr, true},
+    {"GET", "/healthz", everybody, serve_health, nullptr, true},
+    {"GET", "/readyz", everybody, serve_ready, nullptr, true},
 }};
 
 }  // namespace
@@ -68,6 +68,15 @@ std::string access::words() const {
                                       {auditor, role::auditor}}) {
     if (wanted) out += (out.empty() ? "" : " or ") + std::string(word(which));
   }
+  return out;
+}
+
+problem silence_of(const active_role& role) {
+  problem out;
+  out.reason = role.why_silent();
+  // It became the active one just now: the next try is answered.
+  if (out.reason == protocol::reason::none) out.reason = protocol::reason::not_ready;
+  if (out.reason == protocol::reason::standby) out.active = role.active();
   return out;
 }
 

@@ -57,6 +57,8 @@ void serve_queues(const call_ptr& c) {
 void serve_health(const call_ptr& c) { answer_text(c, 200, "ok\n", "text/plain; charset=utf-8"); }
 
 void serve_ready(const call_ptr& c) {
+  const auto& role = c->api->shared.role;
+  if (role != nullptr && !role->may_answer()) return c->refuse(silence_of(*role));
   const reason why = c->api->shared.unready();
   if (why != reason::none) return c->refuse(why);
   if (c->api->shared.full()) {

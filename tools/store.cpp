@@ -8,6 +8,8 @@
 #include "src/store/batch_log.hpp"
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/verify.hpp"
+#include "tools/api.hpp"
+#include "tools/chosen_store.hpp"
 #include "tools/json_fields.hpp"
 #include "tools/output.hpp"
 #include "tools/subcommands.hpp"
@@ -18,14 +20,29 @@ namespace leasehold::tools {
 namespace {
 
 struct backup_flags {
-  std::string data;
+  chosen_store place;
   std::string to;
   std::int64_t wal_limit_mib = 1024;
 };
 
+constexpr std::string_view no_backup_of_postgres =
+    "a store in PostgreSQL is backed up with the means of PostgreSQL: pg_dump copies the database "
+    "while leaseholdd serves, pg_basebackup with an archive of the write-ahead log the whole "
+    "server. Start leaseholdd --restored-backup once on what was restored: every fencing token "
+    "then rises above all that were granted after the backup";
+
 exit_code backup(const backup_flags& flags, bool as_json) {
+  if (!flags.place.is_given()) {
+    return complain(exit_code::malformed, "name the store with --data or --store");
+  }
+  storage::store_place where;
+  if (const auto found = flags.place.find(where); found != exit_code::ok) return found;
+  const auto* file = std::get_if<storage::sqlite_place>(&where);
+  if (file == nullptr) {
+    return complain(exit_code::malformed, no_backup_of_postgres);
+  }
   storage::backup_options how;
-  how.from = flags.data;
+  how.from = file->directory;
   how.to = flags.to;
   how.most_wal_bytes = flags.wal_limit_mib << 20;
   progress_bar bar("pages", 0);
@@ -75,7 +92,7 @@ void add_store(CLI::App& app, command_line& line) {
   auto flags = std::make_shared<backup_flags>();
   auto* copy = command->add_subcommand("backup",
                                        "Copy a data directory, also while leaseholdd writes to it");
-  copy->add_option("--data", flags->data, "The data directory")->required();
+  add_chosen_store(*copy, flags->place, "The data directory");
   copy->add_option("--to", flags->to, "A directory that is not there yet")->required();
   copy->add_option("--wal-limit", flags->wal_limit_mib,
                    "Give up when the write-ahead log grows past this many MiB meanwhile")
