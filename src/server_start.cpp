@@ -9,6 +9,7 @@
 
 #include "src/admission.hpp"
 #include "src/controllers/process_controller.hpp"
+#include "src/dispatch_census.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/keys/normalise.hpp"
 #include "src/loop_link.hpp"
@@ -270,12 +271,16 @@ std::optional<start_failed> server::parts::start_coordinator() {
 
 void server::parts::hand_over() {
   const auto evidence = std::make_shared<evidence_reader>(store);
+  const auto dispatches = std::shared_ptr<actors::dispatch_store>(store, &store->dispatches());
+  const auto census = std::make_shared<dispatch_census>(dispatches, reads);
   for (std::size_t i = 0; i < apis.size(); ++i) {
     run_on(*loops[i], [&, known = apis[i]] {
       const auto api = known.lock();
       if (api == nullptr) return;
       api->shared.store = store;
       api->shared.evidence = evidence;
+      api->shared.dispatches = dispatches;
+      api->shared.census = census;
       api->gateway = &coordinator->on(i);
     });
   }
