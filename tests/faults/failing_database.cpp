@@ -16,11 +16,8 @@ constexpr auto database = "leases";
 
 storage::postgres_options impatient() {
   storage::postgres_options out;
-  out.access.limits = {.connect = 2s,
-                       .statement = 500ms,
-                       .lock = 200ms,
-                       .idle_in_transaction = 1s,
-                       .answer = 700ms};
+  out.access.limits = {
+      .connect = 2s, .statement = 500ms, .lock = 200ms, .idle_in_transaction = 1s, .answer = 700ms};
   out.retry_for = 300ms;
   out.settle_for = 300ms;
   out.readers = 1;
@@ -28,7 +25,7 @@ storage::postgres_options impatient() {
 }
 
 failing_database::failing_database()
-    : server({{"deadlock_timeout", "50ms"}}),
+    : server(postgres_server::settings{{"deadlock_timeout", "50ms"}}),
       place(server.url(database, proxy.directory()), server.url(database)) {
   place.options = impatient();
   server.make_database(database);
