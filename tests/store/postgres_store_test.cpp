@@ -389,6 +389,22 @@ TEST_F(PostgresStore, RecordsOfManyPagesAreReadInTheOrderOfTheirKeys) {
   EXPECT_TRUE(std::ranges::is_sorted(keys));
 }
 
+TEST_F(PostgresStore, ManyLeasesAreForgottenAtOnce) {
+  actors::checkpoint_slice slice;
+  actors::checkpoint_slice later{{}, {}, {3}, true, {}};
+  for (int i = 0; i < 9000; ++i) {
+    const auto name = std::to_string(i);
+    slice.changed.push_back({key_of(name), image_of(name, 1)});
+    later.forgotten.push_back(key_of(name));
+  }
+  slice.upto = {3};
+  slice.last = true;
+  expect(checkpoint(*store, std::move(slice)));
+  expect(checkpoint(*store, std::move(later)));
+  open();
+  EXPECT_EQ(recover(*store).records.size(), 1U) << "and the sums of those that are left are right";
+}
+
 TEST_F(PostgresStore, CommitsAndReadersRunBesideEachOther) {
   std::atomic<bool> ended{false};
   std::thread reader([&] {
