@@ -327,7 +327,7 @@ TEST(ProcessBounds, NoSignalIsSentOnceTheClaimIsOver) {
 TEST(ProcessBounds, ItsEndAnswersNobodyAndSignalsNobody) {
   target_process target({"ignore"});
   auto how = quick();
-  how.term_grace = duration{15'000};
+  how.term_grace = duration{14'000};
   auto controller = started(how);
   auto said = ask(*controller, target.handle());
   ASSERT_TRUE(eventually([&] { return target.told("TERM") == 1; }));
