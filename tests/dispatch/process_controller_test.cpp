@@ -126,7 +126,7 @@ TEST_P(ProcessController, TheWholeGroupIsToldAndEnds) {
 TEST_P(ProcessController, AGroupThatChangesBetweenTermAndKillIsNotKilled) {
   target_process target({"ignore"});
   auto slow = how();
-  slow.term_grace = duration{600};
+  slow.term_grace = duration{2'000};
   const auto controller = started(slow);
   auto said = ask(*controller, target.handle());
   ASSERT_TRUE(eventually([&] { return target.told("TERM") == 1; }));
@@ -303,7 +303,7 @@ TEST(ProcessBounds, ManyAreEndedSideBySide) {
   std::vector<std::future<dispatch_result>> said;
   const auto begun = steady_ms();
   for (const auto& each : targets) said.push_back(ask(*controller, each.handle()));
-  EXPECT_LT(steady_ms() - begun, 150) << "asking does not wait";
+  EXPECT_LT(steady_ms() - begun, 1'000) << "asking does not wait";
   for (auto& each : said) EXPECT_EQ(answer(std::move(each)), dispatch_result::already_exited);
   EXPECT_LT(steady_ms() - begun, 16 * 200);
   for (const auto& each : targets) EXPECT_EQ(each.told("TERM"), 1);
