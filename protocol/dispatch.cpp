@@ -270,12 +270,15 @@ bool close_dispatch(dispatch_record& record, const dispatch_change& what) {
 
 bool register_process(dispatch_record& record, const dispatch_change& what) {
   if (record.gen != what.gen || record.status == dispatch_status::closed) return false;
+  const bool is_known = record.host == what.process.boot_id;
   record.host = what.process.boot_id;
   const bool stream_is_over = record.stage == dispatch_stage::stream &&
                               record.status == dispatch_status::dispatched &&
                               record.last_result == dispatch_result::termination_requested;
   if (stream_is_over) {
     enter_process_stage(record, record.cancel_deadline, what.at);
+  } else if (is_known) {
+    return false;
   } else {
     // The process is not left running because the stream's pause was long.
     const bool pauses = has_next_stage(record) && record.status == dispatch_status::retry_wait;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "src/store/schema.hpp"
+
 namespace leasehold::storage {
 
 namespace {
@@ -92,7 +94,12 @@ std::variant<store_place, bad_store_url> parse_sqlite(std::string_view path) {
   if (path.find('\0') != std::string_view::npos) {
     return bad_store_url{"the path of the store URL has a zero byte; name a directory"};
   }
-  return sqlite_place{std::filesystem::path(path)};
+  std::filesystem::path directory(path);
+  std::error_code ignored;
+  if (directory.filename() == database_name && !std::filesystem::is_directory(directory, ignored)) {
+    directory = directory.has_parent_path() ? directory.parent_path() : ".";
+  }
+  return sqlite_place{std::move(directory)};
 }
 
 std::variant<store_place, bad_store_url> parse_postgres(std::string_view text) {

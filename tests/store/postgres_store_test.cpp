@@ -178,6 +178,43 @@ TEST_F(PostgresStore, ACommitThatIsDoneAndNotAnsweredIsFoundAndNotWrittenTwice) 
   EXPECT_EQ(expect(commit(*store, batch_of({renew_row("a", 5, 4)}))).first_row.value, 5);
 }
 
+TEST_F(PostgresStore, ACommitThatATakeOverEndsIsDeposed) {
+  once("PERFORM pg_sleep(60);");
+  std::promise<actors::store_result<actors::committed>> promise;
+  store->commit(batch_of({renew_row("a", 4, 3)}),
+                [&promise](auto done) { promise.set_value(std::move(done)); });
+  EXPECT_TRUE(eventually([this] {
+    return number("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == 1;
+  }));
+  take_epoch("another");
+  EXPECT_EQ(failure(promise.get_future().get()).what, kind::deposed);
+  EXPECT_EQ(number("SELECT count(*) FROM batch"), 2);
+}
+
+TEST_F(PostgresStore, ACommitThatWasDoneBeforeATakeOverIsFoundAfterIt) {
+  run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  number("SELECT pg_reload_conf()::int");
+  std::promise<actors::store_result<actors::committed>> promise;
+  store->commit(batch_of({renew_row("a", 4, 3)}),
+                [&promise](auto done) { promise.set_value(std::move(done)); });
+  const auto waiting = [this](const std::string& owner) {
+    return number(
+               "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND "
+               "application_name = 'leasehold/" +
+               owner + "'") == 1;
+  };
+  EXPECT_TRUE(eventually([&] { return waiting("test"); }));
+  std::thread other([] { take_epoch("another"); });
+  // It ends the session that keeps it from the epoch, and then waits for the standby itself.
+  EXPECT_TRUE(eventually([&] { return waiting("keeper"); }));
+  run("SET synchronous_commit = local");
+  run("ALTER SYSTEM RESET synchronous_standby_names");
+  number("SELECT pg_reload_conf()::int");
+  other.join();
+  EXPECT_EQ(expect(promise.get_future().get()).first_row.value, 4);
+  EXPECT_EQ(failure(commit(*store, batch_of({renew_row("a", 5, 4)}))).what, kind::deposed);
+}
+
 TEST_F(PostgresStore, WhatMayPassIsTriedAgain) {
   once("RAISE EXCEPTION 'not now' USING ERRCODE = '40001';");
   EXPECT_EQ(expect(commit(*store, batch_of({renew_row("a", 4, 3)}))).first_row.value, 4);

@@ -33,6 +33,9 @@ struct session_options {
   protocol::duration resend_first{500};  ///< an unanswered frame is sent again after this,
   protocol::duration resend_most{5000};  ///< doubled each time up to this
   protocol::duration welcome_timeout{3000};
+  /// The session is over when a frame went out and nothing at all was heard for so long since; 0:
+  /// only missing heartbeats end it.
+  protocol::duration answer_silence{0};
   protocol::duration credit_interval{10000};
   protocol::duration progress_interval{100};  ///< between two progress frames of one grant
   std::size_t most_in_flight = 256;           ///< frames sent and unanswered
@@ -67,6 +70,9 @@ class worker_session {
   /// Tells how far the work is; cut to 1 KiB of valid UTF-8. Only the newest value that could not
   /// be sent yet is kept.
   void progress(local_time now, const grant& what, const std::string& value);
+  /// Names the process that works on the grant; said until it is answered.
+  void register_process(local_time now, const grant& what,
+                        const protocol::process_handle& process);
   /// The work has ended; the detail is cut to 4 KiB of valid UTF-8. Outcome `cancelled` without a
   /// cancel hands the grant back instead.
   void finish(local_time now, const grant& what, protocol::outcome how, const std::string& detail,
