@@ -324,6 +324,27 @@ TEST(ProcessBounds, NoSignalIsSentOnceTheClaimIsOver) {
   EXPECT_EQ(target.signals(), 1);
 }
 
+TEST(ProcessBounds, AClaimEndsByTheClockOfItsStore) {
+  const protocol::instant now{1'000'000};
+  for (const std::int64_t left_ms : {-1, 0, 500}) {
+    target_process target({"ignore"});
+    auto how = quick();
+    how.term_grace = duration{2'000};
+    how.now = [now] { return std::optional(now); };
+    const auto controller = started(how);
+    actors::dispatch_claimed claim;
+    claim.process = target.handle();
+    claim.record.lease_expires_at = now + duration{left_ms};
+    auto said = std::make_shared<std::promise<dispatch_result>>();
+    auto heard = said->get_future();
+    controller->act(claim, [said](dispatch_result what) { said->set_value(what); });
+    said.reset();
+    EXPECT_EQ(answer(std::move(heard)), dispatch_result::none) << left_ms;
+    EXPECT_EQ(target.signals(), left_ms > 0 ? 1 : 0) << left_ms;
+    EXPECT_TRUE(target.lives());
+  }
+}
+
 TEST(ProcessBounds, ItsEndAnswersNobodyAndSignalsNobody) {
   target_process target({"ignore"});
   auto how = quick();
