@@ -207,9 +207,9 @@ controllers::process_options process_options_of(const options& chosen,
   return how;
 }
 
-std::optional<start_failed> add_process_controller(
-    const options& chosen, const std::shared_ptr<const system_clock>& clock,
-    actors::dispatch_means& means) {
+std::optional<start_failed> add_process_controller(const options& chosen,
+                                                   const std::shared_ptr<const system_clock>& clock,
+                                                   actors::dispatch_means& means) {
   const auto& wanted = chosen.dispatch_controllers;
   if (std::ranges::find(wanted, "process") == wanted.end()) return std::nullopt;
   const auto clocks = machine_clocks();
