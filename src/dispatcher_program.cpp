@@ -93,6 +93,23 @@ class diary {
   std::int64_t failures_ = 0;
 };
 
+controllers::process_options process_options_of(
+    const dispatcher_options& how, const clock_sources& machine,
+    const std::shared_ptr<actors::dispatch_store>& store) {
+  controllers::process_options out;
+  out.boot_id = machine.boot_id;
+  out.boottime_ms = machine.boottime_ms;
+  out.term_grace = how.term_grace;
+  out.kill_wait = how.kill_wait;
+  out.claim = how.pace.claim;
+  out.now = [store]() -> std::optional<protocol::instant> {
+    const auto told = store->now();
+    const auto* now = std::get_if<protocol::instant>(&told);
+    return now == nullptr ? std::nullopt : std::optional(*now);
+  };
+  return out;
+}
+
 /// The dispatcher put together. Everything but `start` and the end happens on its loop.
 class dispatcher {
  public:
@@ -101,26 +118,23 @@ class dispatcher {
   static std::variant<std::unique_ptr<dispatcher>, say_and_exit> start(dispatcher_options how,
                                                                        log& lines) {
     const auto machine = machine_clocks();
-    controllers::process_options process;
-    process.boot_id = machine.boot_id;
-    process.boottime_ms = machine.boottime_ms;
-    process.term_grace = how.term_grace;
-    process.kill_wait = how.kill_wait;
-    process.claim = how.pace.claim;
-    auto controller = controllers::process_controller::start(std::move(process));
+    auto opened = open_dispatches(how.store, machine);
+    if (auto* fault = std::get_if<actors::store_error>(&opened)) {
+      return say_and_exit{std::move(fault->sentence), EXIT_FAILURE};
+    }
+    const std::shared_ptr<actors::dispatch_store> store =
+        std::move(std::get<std::unique_ptr<actors::dispatch_store>>(opened));
+    auto controller =
+        controllers::process_controller::start(process_options_of(how, machine, store));
     if (auto* why = std::get_if<std::string>(&controller)) {
       return say_and_exit{std::move(*why), exit_bad_options};
-    }
-    auto store = open_dispatches(how.store, machine);
-    if (auto* fault = std::get_if<actors::store_error>(&store)) {
-      return say_and_exit{std::move(fault->sentence), EXIT_FAILURE};
     }
     if (how.host.empty()) how.host = machine.boot_id;
     if (how.owner.empty())
       how.owner = "dispatcher/" + std::to_string(getpid()) + "/" + random_hex(8);
     auto clock = system_clock::start(machine, std::nullopt, {});
     return std::unique_ptr<dispatcher>(new dispatcher(
-        std::move(how), std::move(std::get<std::unique_ptr<actors::dispatch_store>>(store)),
+        std::move(how), store,
         std::move(std::get<std::shared_ptr<controllers::process_controller>>(controller)),
         std::move(std::get<std::shared_ptr<system_clock>>(clock)), lines));
   }

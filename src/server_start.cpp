@@ -208,11 +208,14 @@ controllers::process_options process_options_of(const options& chosen,
 }
 
 std::optional<start_failed> add_process_controller(const options& chosen,
+                                                   const std::shared_ptr<const system_clock>& clock,
                                                    actors::dispatch_means& means) {
   const auto& wanted = chosen.dispatch_controllers;
   if (std::ranges::find(wanted, "process") == wanted.end()) return std::nullopt;
   const auto clocks = machine_clocks();
-  auto made = controllers::process_controller::start(process_options_of(chosen, clocks));
+  auto process = process_options_of(chosen, clocks);
+  process.now = [clock] { return std::optional(clock->now()); };
+  auto made = controllers::process_controller::start(std::move(process));
   if (auto* why = std::get_if<std::string>(&made)) {
     return start_failed{"dispatch.controllers names process: " + *why, exit_bad_options};
   }
@@ -248,7 +251,7 @@ std::optional<start_failed> server::parts::start_coordinator() {
       lines->write(log_level::warn, "cancels are not dispatched", {{"why", why}});
     }
   };
-  if (auto failed = add_process_controller(how.chosen, o.dispatch)) return failed;
+  if (auto failed = add_process_controller(how.chosen, clock, o.dispatch)) return failed;
   o.on_store_trouble = [this](std::string_view why) {
     if (why.empty()) {
       lines->write(log_level::info, "the store takes writes again");

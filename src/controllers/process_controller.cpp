@@ -56,13 +56,20 @@ class process_controller::watch {
   watch(const watch&) = delete;
   watch& operator=(const watch&) = delete;
 
+  /// How much of a claim is left, as it is acted on.
+  [[nodiscard]] protocol::duration rest_of(const protocol::dispatch_record& claim) const {
+    const auto now = how_.now ? how_.now() : std::nullopt;
+    if (!now) return how_.claim;
+    return std::min(how_.claim, protocol::duration{claim.lease_expires_at.ms - now->ms});
+  }
+
   /// False: too many wait.
-  bool add(turn what) {
+  bool add(turn what, protocol::duration rest) {
     {
       const std::lock_guard lock(mutex_);
       if (count_ == most_turns) return false;
       ++count_;
-      what.over_ms = how_.boottime_ms() + how_.claim.ms;
+      what.over_ms = how_.boottime_ms() + rest.ms;
       arrived_.push_back(std::move(what));
     }
     wake_up();
@@ -218,7 +225,8 @@ void process_controller::act(const actors::dispatch_claimed& claim,
   turn what;
   what.handle = *claim.process;
   what.done = done;
-  if (!watch_->add(std::move(what))) done(dispatch_result::dispatch_error);
+  if (!watch_->add(std::move(what), watch_->rest_of(claim.record)))
+    done(dispatch_result::dispatch_error);
 }
 
 }  // namespace leasehold::controllers

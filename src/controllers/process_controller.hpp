@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -21,6 +22,9 @@ struct process_options {
   protocol::duration kill_wait{5'000};        ///< from KILL to the answer
   protocol::duration claim{30'000};           ///< how long the claims are that it acts under
   group_signal signal = group_signal::at_once;
+  /// The coordinator's clock, by which claims end; any thread. When it is not set, or does not
+  /// know, a claim counts from when it is acted on.
+  std::function<std::optional<protocol::instant>()> now;
 };
 
 /// One thread waits for all processes. It answers with

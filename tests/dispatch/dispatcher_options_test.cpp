@@ -78,7 +78,7 @@ TEST(DispatcherOptions, NothingIsSignalledUnlessItIsSaid) {
 TEST(DispatcherOptions, WhatIsWrongIsNamedInOneSentence) {
   expect_refused(load_dispatcher_options({"--controllers", "process"}, {}), "--store is missing");
   expect_refused(load_dispatcher_options({"--controllers", "process", "--store", "mysql://x"}, {}),
-                 "mysql");
+                 "sqlite:");
   expect_refused(load({"--profile", "Edge"}), "edge, standalone or cluster");
   expect_refused(load({"--host", "here"}), "boot_id");
   expect_refused(load({"--owner", "a b"}), "--owner");
