@@ -6,6 +6,7 @@
 
 #include "src/config_text.hpp"
 #include "src/config_units.hpp"
+#include "src/store/hidden_passwords.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -21,13 +22,18 @@ key_slot at(options& o) {
 }
 
 using enum key_kind;
-constexpr std::array<config_key, 39> keys{{
+constexpr std::array<config_key, 42> keys{{
     {"listen", text, 0, 0, "", "Address and port to listen on; port 0 takes a free one.",
      at<&options::listen>},
     {"data", text, 0, 0, "",
      "Data directory; made at the first start (default: leasehold under XDG_DATA_HOME or "
      "~/.local/share).",
      at<&options::data>},
+    {"store", text, 0, 0, "",
+     "Where the store is: sqlite:/PATH (a data directory) or postgres://USER@HOST/DATABASE; its "
+     "password is best kept in a file that PGPASSFILE names (default: SQLite in the data "
+     "directory).",
+     at<&options::store>},
     {"threads", count, 0, 256, "", "Threads for sessions and leases; 0: cores - 1, at least 1.",
      at<&options::threads>},
     {"insecure", toggle, 0, 0, "",
@@ -36,6 +42,13 @@ constexpr std::array<config_key, 39> keys{{
     {"principals", text, 0, 0, "",
      "Principals file (default: principals.toml in the data directory).", at<&options::principals>},
     {"node", text, 0, 0, "", "Name of this coordinator, told to workers.", at<&options::node>},
+    {"epoch_term", duration, 1000, 5 * minute, "",
+     "On PostgreSQL: a standby takes over when the active coordinator was silent for so long.",
+     at<&options::epoch_term>},
+    {"advertise", text, 0, 0, "",
+     "On PostgreSQL: HOST:PORT at which clients reach this coordinator, told by its standbys "
+     "(default: listen).",
+     at<&options::advertise>},
     {"drain_timeout", duration, 0, 60 * minute, "",
      "How long the first SIGTERM lets open work finish.", at<&options::drain_timeout>},
     {"heartbeat", duration, 100, 5 * minute, "", "Silence after which a heartbeat is sent.",
@@ -297,7 +310,7 @@ std::string print_value(const config_key& key, const options& chosen) {
   switch (key.kind) {
     case text:
     case word:
-      return config_text::toml_string(*std::get<std::string*>(slot));
+      return config_text::toml_string(storage::hide_passwords(*std::get<std::string*>(slot)));
     case count:
       return std::to_string(*std::get<std::int64_t*>(slot));
     case toggle:

@@ -162,6 +162,10 @@ void event_stream::take(portion got) {
     socket_->close(close_code::internal_error, "The evidence cannot be read now.");
     return;
   }
+  if (!api_->may_answer()) {
+    socket_->close(close_code::going_away, no_longer_active);
+    return;
+  }
   for (std::string& line : got.lines) {
     if (socket_ != nullptr) socket_->send(std::move(line));
   }

@@ -91,6 +91,24 @@ std::function<void(http_response)> watched(std::shared_ptr<api_context> api, std
   };
 }
 
+/// Lets an answer out while this is the active coordinator. Whoever has lost the store meanwhile
+/// does not know what is true, nor what became of what was asked for.
+std::function<void(http_response)> gated(const call_ptr& c) {
+  const bool reads = c->request.method == "GET" || c->request.method == "HEAD";
+  return [api = c->api, asked = std::weak_ptr<call>(c), reads,
+          reply = std::move(c->reply)](http_response response) {
+    if (api->may_answer()) return reply(std::move(response));
+    problem p = silence_of(*api->shared.role);
+    if (!reads) p.reason = reason::unknown_outcome;
+    if (const auto still = asked.lock()) {
+      p.request_id = still->request_id;
+      p.trace_id = still->trace_id;
+    }
+    api->shared.counters->refuse(p.reason);
+    reply(to_response(p));
+  };
+}
+
 void fail(const call_ptr& c, const std::exception& what) {
   c->api->shared.lines->write(log_level::error, "request failed", {{"what", what.what()}});
   c->refuse(reason::internal_error);
@@ -124,6 +142,13 @@ const route* http_api::admit(const call_ptr& c, bool upgrading) {
   if (!may_come_from(c->request, *chosen)) {
     return refuse(reason::forbidden, "This Origin is not allowed.");
   }
+  // Before the credential: whoever asks the wrong one learns where the right one is.
+  if (!way.of_standby && !api_->may_answer()) {
+    problem p = silence_of(*api_->shared.role);
+    api_->shared.counters->refuse(p.reason);
+    c->refuse(std::move(p));
+    return nullptr;
+  }
   const bool open = way.who.open || (way.serve == serve_metrics && chosen->metrics_on_loopback &&
                                      is_local(c->request.peer));
   if (!open) {
@@ -133,8 +158,11 @@ const route* http_api::admit(const call_ptr& c, bool upgrading) {
       return refuse(reason::forbidden,
                     "The credential lacks the role for this: " + way.who.words() + ".");
     }
-    const auto wait =
-        api_->shared.rates->take(c->who.name, c->who.requests_per_second, api_->gateway->now());
+    // A standby has no clock of the coordinator; all that it serves behind a credential is metrics.
+    const auto wait = api_->gateway == nullptr
+                          ? protocol::duration{}
+                          : api_->shared.rates->take(c->who.name, c->who.requests_per_second,
+                                                     api_->gateway->now());
     if (wait.ms > 0) {
       api_->shared.counters->refuse(reason::rate_limited);
       problem p;
@@ -158,6 +186,7 @@ void http_api::handle(http_request request, std::shared_ptr<const std::atomic<bo
   c->gone = std::move(gone);
   const route* way = admit(c, false);
   if (way == nullptr) return;
+  if (!way->of_standby) c->reply = gated(c);
   try {
     way->serve(c);
   } catch (const std::exception& what) {

@@ -1,9 +1,10 @@
-// leaseholdd: reads its options and serves.
+// leaseholdd: reads its options and serves, or dispatches cancels.
 #include <iostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/dispatcher_program.hpp"
 #include "src/options.hpp"
 #include "src/server.hpp"
 
@@ -26,6 +27,10 @@ leasehold::server::environment read_environment() {
 
 int main(int count, char** values) {
   std::vector<std::string> arguments(values + 1, values + count);
+  if (!arguments.empty() && arguments.front() == "dispatcher") {
+    arguments.erase(arguments.begin());
+    return leasehold::server::run_dispatcher(std::move(arguments), read_environment());
+  }
   auto loaded = leasehold::server::load_options(std::move(arguments), read_environment());
   if (const auto* end = std::get_if<leasehold::server::say_and_exit>(&loaded)) {
     (end->exit_code == 0 ? std::cout : std::cerr) << end->text << std::flush;

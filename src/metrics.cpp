@@ -219,10 +219,23 @@ void add_net(std::vector<MetricFamily>& to, const net_counters& from) {
   }
 }
 
+void add_role(std::vector<MetricFamily>& to, const active_role& role) {
+  const auto is = [&](const char* name, const char* help, MetricType type, std::int64_t value) {
+    to.push_back(make_family(name, help, type));
+    add(to.back(), value);
+  };
+  is("leasehold_role", "1 while this is the active coordinator of its store, 0 on a standby",
+     MetricType::Gauge, role.may_answer() ? 1 : 0);
+  is("leasehold_epoch", "Epoch of the store, as far as it is known here; 0: it has none",
+     MetricType::Gauge, role.epoch());
+  is("leasehold_takeovers_total", "Times this process took the store over from one that was silent",
+     MetricType::Counter, role.takeovers());
+}
+
 }  // namespace
 
 std::string metrics_page(const sources& from, const log* lines, const net_counters* net,
-                         std::int64_t certificate_expires_s) {
+                         std::int64_t certificate_expires_s, const active_role* role) {
   std::vector<MetricFamily> all{judged(from), answered(from), refused(from), leases(from)};
   all.push_back(latency(from, "leasehold_store_commit_seconds",
                         "From the hand-over of a batch to its durable answer",
@@ -240,6 +253,7 @@ std::string metrics_page(const sources& from, const log* lines, const net_counte
     add(all.back(), lines->dropped());
   }
   if (net != nullptr) add_net(all, *net);
+  if (role != nullptr) add_role(all, *role);
   if (certificate_expires_s != 0) {
     all.push_back(make_family("leasehold_tls_certificate_expiry_seconds",
                               "When the server's certificate ends, in seconds since 1970",

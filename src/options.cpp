@@ -12,6 +12,7 @@
 #include "src/config_keys.hpp"
 #include "src/config_text.hpp"
 #include "src/config_units.hpp"
+#include "src/store/hidden_passwords.hpp"
 
 #ifndef LEASEHOLD_VERSION
 #define LEASEHOLD_VERSION "unknown"
@@ -121,6 +122,7 @@ std::variant<command_line, say_and_exit> read_arguments(std::vector<std::string>
       "Examples:\n"
       "  leaseholdd                                 serve 127.0.0.1:7878\n"
       "  leaseholdd --data ./state --listen 127.0.0.1:9000\n"
+      "  leaseholdd --store postgres://leasehold@db.example/leasehold\n"
       "  leaseholdd --config leaseholdd.toml --print-config");
   command_line out;
   app.set_version_flag("--version", "leaseholdd " LEASEHOLD_VERSION);
@@ -154,7 +156,9 @@ std::variant<command_line, say_and_exit> read_arguments(std::vector<std::string>
     app.exit(asked, text, text);
     return say_and_exit{text.str(), 0};
   } catch (const CLI::ParseError& bad) {
-    return say_and_exit{std::string("leaseholdd: ") + config_text::printable(bad.what()) +
+    // What was typed in the wrong place is repeated: it may be the URL of a store.
+    return say_and_exit{std::string("leaseholdd: ") +
+                            config_text::printable(storage::hide_passwords(bad.what())) +
                             "; leaseholdd --help lists the flags.\n",
                         exit_bad_options};
   }
@@ -181,6 +185,22 @@ bool is_queue_name(std::string_view name) {
   return !name.empty() && name.size() <= 128 && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
            c == '_' || c == ':' || c == '-';
+  });
+}
+
+/// Whether clients could connect to it: a name, an IPv4 or a bracketed IPv6 address, and a port.
+bool is_host_and_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || text.size() > 300) return false;
+  const std::string_view digits = text.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc{} || end != digits.data() + digits.size() || port == 0) return false;
+  const std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[')) return read_endpoint(text).has_value();
+  return !host.empty() && std::ranges::all_of(host, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '-' || c == '_';
   });
 }
 
@@ -226,6 +246,15 @@ std::optional<std::string> find_option_fault(const options& o) {
            "[::1]:7878.";
   }
   if (auto fault = find_tls_fault(o)) return fault;
+  if (!o.advertise.empty() && !is_host_and_port(o.advertise)) {
+    return "advertise cannot be \"" + config_text::printable(o.advertise) +
+           "\"; it takes the name or address of a host and a port from 1 to 65535, such as "
+           "a.example.com:7878 or [2001:db8::1]:7878.";
+  }
+  if (!o.store.empty()) {
+    const auto read = storage::parse_store_url(o.store);
+    if (const auto* bad = std::get_if<storage::bad_store_url>(&read)) return bad->sentence;
+  }
   if (!is_loopback(*where) && !o.has_tls() && !o.insecure) {
     return "listen = \"" + o.listen +
            "\" is open to other machines, and there is no TLS; give tls.certificate and "
@@ -298,20 +327,35 @@ std::filesystem::path options::principals_file() const {
                             : std::filesystem::path(principals);
 }
 
+storage::store_place options::place_of_store() const {
+  auto read = storage::parse_store_url(store);
+  if (auto* place = std::get_if<storage::store_place>(&read)) return std::move(*place);
+  return storage::sqlite_place{data_directory()};
+}
+
 const protocol::policy& options::policy_of(const std::string& queue) const {
   const auto found = queues.find(queue);
   return found == queues.end() ? policy : found->second.policy;
 }
 
 std::string changed_until_restart(const options& now, const options& wanted) {
-  static constexpr std::array<std::string_view, 14> read_at_a_start{
-      "listen",           "data",
-      "threads",          "insecure",
-      "principals",       "node",
-      "max_downtime",     "accept_clock",
-      "log.format",       "dispatch.profile",
-      "dispatch.claim",   "dispatch.controllers",
-      "dispatch.backoff", "dispatch.backoff_max"};
+  static constexpr std::array<std::string_view, 17> read_at_a_start{"listen",
+                                                                    "data",
+                                                                    "store",
+                                                                    "threads",
+                                                                    "insecure",
+                                                                    "principals",
+                                                                    "node",
+                                                                    "epoch_term",
+                                                                    "advertise",
+                                                                    "max_downtime",
+                                                                    "accept_clock",
+                                                                    "log.format",
+                                                                    "dispatch.profile",
+                                                                    "dispatch.claim",
+                                                                    "dispatch.controllers",
+                                                                    "dispatch.backoff",
+                                                                    "dispatch.backoff_max"};
   options before = now;
   options after = wanted;
   std::string names;

@@ -14,6 +14,7 @@
 
 #include "leasehold/protocol/policy.hpp"
 #include "leasehold/protocol/units.hpp"
+#include "src/store/store_url.hpp"
 
 namespace leasehold::server {
 
@@ -38,6 +39,7 @@ struct queue_options {
 struct options {
   std::string listen = "127.0.0.1:7878";
   std::string data;                 ///< directory; empty until load() has chosen it
+  std::string store;                ///< its URL, maybe with a password; empty: SQLite in `data`
   std::int64_t threads = 0;         ///< 0: cores - 1, at least 1
   bool insecure = false;            ///< listen on other addresses than loopback without TLS
   std::string principals;           ///< file; empty: principals.toml in the data directory
@@ -50,6 +52,9 @@ struct options {
 
   std::string log_level = "info";
   std::string log_format = "auto";  ///< auto: for people on a terminal, else JSON lines
+
+  protocol::duration epoch_term{10'000};  ///< of a store that several coordinators may use
+  std::string advertise;                  ///< where others reach this one; empty: `listen`
 
   protocol::duration drain_timeout{10'000};
   protocol::duration heartbeat{10'000};
@@ -90,6 +95,8 @@ struct options {
   [[nodiscard]] bool has_tls() const { return !tls_certificate.empty(); }
   [[nodiscard]] std::filesystem::path data_directory() const { return data; }
   [[nodiscard]] std::filesystem::path principals_file() const;
+  /// Where the store is; of options that load_options has checked.
+  [[nodiscard]] storage::store_place place_of_store() const;
   /// The policy of a job that names none.
   [[nodiscard]] const protocol::policy& policy_of(const std::string& queue) const;
   friend bool operator==(const options&, const options&) = default;
@@ -122,7 +129,8 @@ inline constexpr int exit_bad_options = 2;
 std::variant<invocation, say_and_exit> load_options(std::vector<std::string> arguments,
                                                     environment variables);
 
-/// The effective options as a configuration file that has the same effect. It holds no secret.
+/// The effective options as a configuration file that has the same effect, but that it holds no
+/// secret: a password in the URL of the store is left out.
 std::string print_config(const options& chosen);
 
 }  // namespace leasehold::server

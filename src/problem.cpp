@@ -43,6 +43,11 @@ http_response to_response(const problem& what) {
                     {"trace_id", what.trace_id}};
   if (what.lease) body["lease"] = to_json(*what.lease);
   out.headers = what.headers;
+  if (!what.active.empty()) {
+    body["active"] = what.active;
+    // For who reads no body, as after a refused upgrade.
+    out.headers.emplace_back("Leasehold-Active", what.active);
+  }
   if (is_worth_a_retry(outcome)) {
     const std::int64_t ms = what.retry_after.ms > 0 ? what.retry_after.ms : 1000;
     out.headers.emplace_back("Retry-After", std::to_string((ms + 999) / 1000));

@@ -28,6 +28,7 @@ struct problem {
   std::optional<lease_brief> lease;
   protocol::duration retry_after;  ///< 0: one second, where the reason is worth a retry
   std::vector<std::pair<std::string, std::string>> headers;  ///< more of them, such as Allow
+  std::string active;  ///< of a standby: where the active coordinator is reached; empty: not told
 };
 
 /// `urn:leasehold:reason:WORD`.

@@ -16,7 +16,7 @@ constexpr access holders{.worker = true, .client = true};
 constexpr access workers{.worker = true};
 constexpr access everybody{.open = true};
 
-constexpr std::array<route, 30> table{{
+constexpr std::array<route, 34> table{{
     {"POST", "/v1/jobs", client, serve_submit},
     {"GET", "/v1/jobs", client_or_operator, serve_jobs},
     {"POST", "/v1/jobs/{id}:cancel", client_or_operator, serve_cancel},
@@ -37,6 +37,10 @@ constexpr std::array<route, 30> table{{
     {"GET", "/v1/locks/{id}/evidence", evidence_of_a_job, serve_lock_evidence},
     {"GET", "/v1/locks/{id}", readers, serve_lock},
     {"GET", "/v1/fences/{id}", readers, serve_fence},
+    {"GET", "/v1/dispatches", auditors, serve_dispatches},
+    {"POST", "/v1/dispatches/{id}:retry", operators, serve_dispatch_retry},
+    {"POST", "/v1/dispatches/{id}:resolve", operators, serve_dispatch_resolve},
+    {"GET", "/v1/dispatches/{id}", auditors, serve_dispatch},
     {"GET", "/v1/openapi.json", everybody, serve_openapi},
     {"GET", "/v1/workers", client_or_operator, serve_workers},
     {"GET", "/v1/queues", client_or_operator, serve_queues},
@@ -44,9 +48,9 @@ constexpr std::array<route, 30> table{{
     {"GET", "/v1/head", auditors, serve_head},
     {"GET", "/v1/events", auditors, nullptr, upgrade_events},
     {"GET", "/v1/stream", workers, nullptr, upgrade_stream},
-    {"GET", "/metrics", auditors, serve_metrics},
-    {"GET", "/healthz", everybody, serve_health},
-    {"GET", "/readyz", everybody, serve_ready},
+    {"GET", "/metrics", auditors, serve_metrics, nullptr, true},
+    {"GET", "/healthz", everybody, serve_health, nullptr, true},
+    {"GET", "/readyz", everybody, serve_ready, nullptr, true},
 }};
 
 }  // namespace
@@ -68,6 +72,15 @@ std::string access::words() const {
                                       {auditor, role::auditor}}) {
     if (wanted) out += (out.empty() ? "" : " or ") + std::string(word(which));
   }
+  return out;
+}
+
+problem silence_of(const active_role& role) {
+  problem out;
+  out.reason = role.why_silent();
+  // It became the active one just now: the next try is answered.
+  if (out.reason == protocol::reason::none) out.reason = protocol::reason::not_ready;
+  if (out.reason == protocol::reason::standby) out.active = role.active();
   return out;
 }
 

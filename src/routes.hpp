@@ -16,6 +16,7 @@
 #include "leasehold/actors/counters.hpp"
 #include "leasehold/actors/gateway.hpp"
 #include "leasehold/actors/store.hpp"
+#include "src/active_role.hpp"
 #include "src/credential.hpp"
 #include "src/http_api_query.hpp"
 #include "src/logging.hpp"
@@ -29,6 +30,7 @@
 namespace leasehold::server {
 
 class evidence_reader;
+class dispatch_census;
 
 /// The options as of the last good reload; any thread.
 class live_options {
@@ -55,12 +57,16 @@ struct api_shared {
   std::shared_ptr<live_options> chosen;
   std::shared_ptr<principal_registry> principals;
   std::shared_ptr<actors::store> store;
+  std::shared_ptr<actors::dispatch_store> dispatches;  ///< null: none are kept
+  std::shared_ptr<dispatch_census> census;             ///< of them; null with them
   std::shared_ptr<storage::read_pool> reads;
   std::shared_ptr<rate_limits> rates;
   std::shared_ptr<tenant_quota> sessions;
   std::shared_ptr<evidence_reader> evidence;
   std::shared_ptr<log> lines;
   std::shared_ptr<actors::counters> counters;
+  /// Whether this is the active coordinator; null: it always is.
+  std::shared_ptr<const active_role> role;
   /// The page of /metrics.
   std::function<std::string()> metrics;
   /// Why nobody should send work here now (draining, not_ready, store_unavailable); none: ready.
@@ -73,11 +79,19 @@ struct api_shared {
 /// may be called from any.
 struct api_context {
   api_shared shared;
-  actors::gateway* gateway = nullptr;
+  actors::gateway* gateway = nullptr;  ///< null until this has been the active coordinator
   std::function<void(std::function<void()>)> post;
   std::function<void(protocol::duration, std::function<void()>)> after;
   credentialed_sockets sockets;
+
+  /// Looked at when something comes in, and again just before its answer leaves.
+  [[nodiscard]] bool may_answer() const {
+    return shared.role == nullptr || shared.role->may_answer();
+  }
 };
+
+/// Why a socket is closed with 1001.
+inline constexpr std::string_view no_longer_active = "This is not the active coordinator any more.";
 
 /// One request that was let through to its route. Lives until its reply is given.
 struct call {
@@ -125,10 +139,14 @@ struct route {
   access who;
   void (*serve)(const call_ptr&);  ///< null: an upgrade only
   upgrade_answer (*upgrade)(const call_ptr&) = nullptr;
+  bool of_standby = false;  ///< answered by every process, not by the active coordinator alone
 };
 
 /// In the order in which they are tried: a verb before the plain id.
 std::span<const route> routes() noexcept;
+
+/// What a standby says to what only the active coordinator answers.
+problem silence_of(const active_role& role);
 
 // ---- what serves them, by file
 void serve_submit(const call_ptr& c);
@@ -149,6 +167,10 @@ void serve_lock(const call_ptr& c);
 void serve_locks(const call_ptr& c);
 void serve_fence(const call_ptr& c);
 void serve_lock_evidence(const call_ptr& c);
+void serve_dispatches(const call_ptr& c);
+void serve_dispatch(const call_ptr& c);
+void serve_dispatch_retry(const call_ptr& c);
+void serve_dispatch_resolve(const call_ptr& c);
 void serve_openapi(const call_ptr& c);
 void serve_why(const call_ptr& c);
 void serve_workers(const call_ptr& c);

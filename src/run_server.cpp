@@ -16,10 +16,13 @@
 namespace leasehold::server {
 namespace {
 
+/// Ends the wait for the next one, and means nothing else.
+constexpr int wake_signal = SIGUSR1;
+
 sigset_t our_signals() {
   sigset_t out;
   sigemptyset(&out);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&out, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, wake_signal}) sigaddset(&out, signal);
   return out;
 }
 
@@ -60,18 +63,23 @@ class impatience {
   std::jthread watch_;
 };
 
-void serve(server& what) {
+/// Nothing once it was told to end; else why it could not go on.
+std::optional<start_failed> serve(server& what) {
   int signal = 0;
   while (signal != SIGTERM && signal != SIGINT) {
     signal = next_signal(1000);
     if (signal == SIGHUP) what.reload();
-    what.look_after();
+    if (auto failed = what.look_after()) {
+      what.stop();
+      return failed;
+    }
   }
   const impatience second(what);
   what.drain();
   // Signals are waited for by `impatience`; this thread only looks whether the workers are done.
   while (!what.drained()) std::this_thread::sleep_for(std::chrono::milliseconds{20});
   what.stop();
+  return std::nullopt;
 }
 
 /// Says why nothing was started, in the form of the log: whoever collects its lines gets this one
@@ -98,13 +106,17 @@ int run_server(invocation how) {
                    " are kept for the store and the log, and each connection takes one.");
     return EXIT_FAILURE;
   }
-  auto started = server::start(std::move(how));
-  if (const auto* failed = std::get_if<start_failed>(&started)) {
-    tell(form, failed->sentence);
-    return failed->exit_code;
+  auto started =
+      server::start(std::move(how), [main = pthread_self()] { pthread_kill(main, wake_signal); });
+  std::optional<start_failed> failed;
+  if (const auto* fault = std::get_if<start_failed>(&started)) {
+    failed = *fault;
+  } else {
+    failed = serve(*std::get<std::unique_ptr<server>>(started));
   }
-  serve(*std::get<std::unique_ptr<server>>(started));
-  return EXIT_SUCCESS;
+  if (!failed) return EXIT_SUCCESS;
+  tell(form, failed->sentence);
+  return failed->exit_code;
 }
 
 }  // namespace leasehold::server

@@ -122,7 +122,7 @@ void server::reload() {
   const auto count = static_cast<std::int64_t>(all.entries.size());
   p.principals->replace(std::move(all));
   p.end_revoked_sockets();
-  p.coordinator->change(actor_options_of(next));
+  if (p.coordinator) p.coordinator->change(actor_options_of(next));
   const std::string later = changed_until_restart(p.how.chosen, next);
   p.chosen->replace(std::move(next));
   p.lines->write(log_level::info, "reloaded", {{"principals", count}});
@@ -131,14 +131,23 @@ void server::reload() {
   }
 }
 
-void server::look_after() {
-  parts_->report_refusals();
-  parts_->report_failed_handshakes();
+std::optional<start_failed> server::look_after() {
+  parts& p = *parts_;
+  p.report_refusals();
+  p.report_failed_handshakes();
+  if (!p.serves && p.taken != 0) return p.activate();
+  const std::lock_guard lock(p.trouble_mutex);
+  return p.hopeless;
 }
 
 void server::drain() {
   parts& p = *parts_;
   if (p.draining.exchange(true)) return;
+  // A standby has nothing to finish, and is not to begin.
+  if (!p.serves) {
+    if (p.keeper) p.keeper->stop();
+    return;
+  }
   // Closing the sockets takes its share of the time that the operator gave.
   const auto timeout = p.chosen->current()->drain_timeout;
   const std::int64_t closing = std::min<std::int64_t>(closing_limit.count(), timeout.ms / 2);
@@ -158,7 +167,7 @@ bool server::drained() const {
     return parts_->counters->leases[static_cast<std::size_t>(state)].value();
   };
   using enum protocol::lease_state;
-  if (parts_->clock->now() >= parts_->drain_until) return true;
+  if (!parts_->serves || parts_->clock->now() >= parts_->drain_until) return true;
   // Whoever holds a lock keeps it across a start. The last job's lease has ended in its shard; its
   // worker's answer may still be on its way to the session's thread.
   const auto held = parts_->counters->locks_held.value();
@@ -190,6 +199,8 @@ void server::stop() {
   p.timers.clear();
   // What the store still says is posted to the loops, where nobody runs it any more.
   p.store.reset();
+  // Only now, when nothing is written or answered under it any more.
+  if (p.keeper) p.keeper->release();
   p.loops.clear();
   if (p.port != 0) p.lines->write(log_level::info, "stopped");
   p.lines->close();

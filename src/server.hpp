@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -22,7 +24,10 @@ struct start_failed {
 /// Used on the thread that started it, which is none of its own.
 class server {
  public:
-  static std::variant<std::unique_ptr<server>, start_failed> start(invocation how);
+  /// Of a store that no other coordinator can have: returns once it serves. Else it is a standby at
+  /// first, and `wake` is called, on any thread, when look_after is to be called at once.
+  static std::variant<std::unique_ptr<server>, start_failed> start(invocation how,
+                                                                   std::function<void()> wake = {});
   /// Stops, when nobody has.
   ~server();
   server(const server&) = delete;
@@ -34,9 +39,9 @@ class server {
   /// over principals, limits, the default policies, origins and the log's level.
   void reload();
 
-  /// What is done now and then, every second or so: logs that connections were turned away, at most
-  /// once a minute.
-  void look_after();
+  /// What is done now and then, every second or so: becomes the active coordinator once the epoch
+  /// is taken; logs that connections were turned away, at most once a minute. Why it cannot go on.
+  std::optional<start_failed> look_after();
 
   /// No new work: offers end, submits and streams are refused, workers are told to finish.
   void drain();

@@ -3,12 +3,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "leasehold/actors/coordinator.hpp"
+#include "src/active_role.hpp"
 #include "src/boot_timer.hpp"
+#include "src/epoch_keeper.hpp"
 #include "src/http_api.hpp"
 #include "src/listener.hpp"
 #include "src/server.hpp"
@@ -30,7 +35,8 @@ struct server::parts {
   std::shared_ptr<live_options> chosen;
   std::shared_ptr<principal_registry> principals;
   std::shared_ptr<live_tls> tls;  // null: connections are plain
-  std::shared_ptr<actors::store> store;
+  std::shared_ptr<active_role> role;
+  std::shared_ptr<actors::store> store;  // null on a standby, as is all that is made of it
   std::shared_ptr<system_clock> clock;
   std::shared_ptr<actors::counters> counters = std::make_shared<actors::counters>();
   std::shared_ptr<storage::read_pool> reads;
@@ -42,6 +48,14 @@ struct server::parts {
   std::uint16_t port = 0;
   std::atomic<bool> draining{false};
   protocol::instant drain_until;
+  std::function<void()> wake;            // makes the caller of look_after call it now
+  std::unique_ptr<epoch_keeper> keeper;  // null: no other coordinator can have the store
+  std::string holder;                    // what the epoch is taken as
+  std::atomic<std::int64_t> taken{0};    // the epoch that is to be served; 0: none yet
+  bool serves = false;
+  std::mutex trouble_mutex;
+  std::optional<start_failed> hopeless;  // why this standby can never serve
+  std::chrono::steady_clock::time_point trouble_told_at;
   bool stopped = false;
   std::int64_t refusals_told = 0;  // of connections
   std::chrono::steady_clock::time_point refusals_told_at;
@@ -52,14 +66,31 @@ struct server::parts {
   std::optional<start_failed> read_tls();
   void reload_tls(const options& next);
   void tell_certificate(const options& of) const;
+  /// Whether other coordinators may have the same store.
+  [[nodiscard]] bool is_shared() const;
   std::optional<start_failed> open_store();
+  /// Goes on from the store's newest anchor; `behind`: see system_clock::start.
+  std::optional<start_failed> start_clock(protocol::duration behind);
   void start_loops();
+  void make_timers();
   std::optional<start_failed> start_coordinator();
+  /// Lets the threads' APIs reach what was recovered.
+  void hand_over();
   std::optional<start_failed> listen();
   void warn_of_few_connections();
   std::shared_ptr<http_api> make_api(std::size_t thread, const api_shared& shared);
   void end_revoked_sockets();
   [[nodiscard]] protocol::reason why_unready() const;
+
+  // ---- the epoch of a store that several coordinators may use
+  void keep_epoch();
+  /// Opens and recovers the store under the epoch that was taken, and serves.
+  std::optional<start_failed> activate();
+  std::optional<start_failed> open_shared_store();
+  [[nodiscard]] std::string own_address() const;
+  void on_taken(std::int64_t epoch, bool over);
+  void on_trouble(const actors::store_error* why);
+  [[noreturn]] void begin_again(const deposed& why);
   void report_refusals();
   void report_failed_handshakes();
   [[noreturn]] void end_at_once(int exit_code) const;

@@ -9,6 +9,7 @@
 
 #include "src/admission.hpp"
 #include "src/controllers/process_controller.hpp"
+#include "src/dispatch_census.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/keys/normalise.hpp"
 #include "src/loop_link.hpp"
@@ -103,7 +104,9 @@ std::optional<start_failed> server::parts::read_access() {
     return start_failed{fault->sentence, exit_bad_options};
   }
   const auto& first = std::get<first_start>(prepared);
-  if (first.store_is_gone) {
+  const bool is_its_place =
+      o.place_of_store() == storage::store_place(storage::sqlite_place{o.data_directory()});
+  if (first.store_is_gone && is_its_place) {
     lines->write(log_level::warn,
                  "a new store is made in a directory that was used before: if it had a store, stop "
                  "here and restore that one",
@@ -145,8 +148,9 @@ std::optional<start_failed> server::parts::read_tls() {
 }
 
 std::optional<start_failed> server::parts::open_store() {
+  const auto place = std::get<storage::sqlite_place>(how.chosen.place_of_store());
   auto opened = storage::open_sqlite_store(
-      {.directory = how.chosen.data_directory(),
+      {.directory = place.directory,
        .restored_backup = how.restored_backup,
        .on_damage =
            [this](const std::string& sentence) {
@@ -161,11 +165,15 @@ std::optional<start_failed> server::parts::open_store() {
        .now = [this] { return clock->now(); }});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) return start_failed{fault->sentence};
   store = std::move(std::get<std::unique_ptr<actors::store>>(opened));
+  return start_clock({});
+}
+
+std::optional<start_failed> server::parts::start_clock(protocol::duration behind) {
   auto anchor = newest_anchor(*store);
   if (auto* fault = std::get_if<actors::store_error>(&anchor)) return start_failed{fault->sentence};
   auto started =
       system_clock::start(machine_clocks(), std::get<std::optional<actors::clock_anchor>>(anchor),
-                          how.chosen.max_downtime, accepted_of(how.chosen));
+                          how.chosen.max_downtime, accepted_of(how.chosen), behind);
   if (auto* refused = std::get_if<clock_refused>(&started)) return start_failed{refused->sentence};
   clock = std::get<std::shared_ptr<system_clock>>(started);
   return std::nullopt;
@@ -176,6 +184,11 @@ void server::parts::start_loops() {
     auto& loop = loops.emplace_back(std::make_unique<thread_loop>(
         thread_loop::options{.name = "lh-loop-" + std::to_string(i)}));
     loop->start();
+  }
+}
+
+void server::parts::make_timers() {
+  for (auto& loop : loops) {
     run_on(*loop, [&] { timers.push_back(std::make_shared<boot_timer>(loop->io(), clock)); });
   }
 }
@@ -256,10 +269,26 @@ std::optional<start_failed> server::parts::start_coordinator() {
   return std::nullopt;
 }
 
+void server::parts::hand_over() {
+  const auto evidence = std::make_shared<evidence_reader>(store);
+  const auto dispatches = std::shared_ptr<actors::dispatch_store>(store, &store->dispatches());
+  const auto census = std::make_shared<dispatch_census>(dispatches, reads);
+  for (std::size_t i = 0; i < apis.size(); ++i) {
+    run_on(*loops[i], [&, known = apis[i]] {
+      const auto api = known.lock();
+      if (api == nullptr) return;
+      api->shared.store = store;
+      api->shared.evidence = evidence;
+      api->shared.dispatches = dispatches;
+      api->shared.census = census;
+      api->gateway = &coordinator->on(i);
+    });
+  }
+}
+
 std::shared_ptr<http_api> server::parts::make_api(std::size_t thread, const api_shared& shared) {
   auto api = std::make_shared<api_context>();
   api->shared = shared;
-  api->gateway = &coordinator->on(thread);
   thread_loop* loop = loops[thread].get();
   api->post = [loop](std::function<void()> what) { loop->post(std::move(what)); };
   api->after = [loop](protocol::duration pause, std::function<void()> what) {
@@ -276,16 +305,15 @@ std::optional<start_failed> server::parts::listen() {
   api_shared shared;
   shared.chosen = chosen;
   shared.principals = principals;
-  shared.store = store;
   shared.reads = reads;
   shared.rates = std::make_shared<rate_limits>();
   shared.sessions = std::make_shared<tenant_quota>();
-  shared.evidence = std::make_shared<evidence_reader>(store);
   shared.lines = lines;
   shared.counters = counters;
+  shared.role = role;
   shared.metrics = [this] {
     return metrics_page({counters}, lines.get(), &ears->counters(),
-                        tls == nullptr ? 0 : tls->current()->expires_s());
+                        tls == nullptr ? 0 : tls->current()->expires_s(), role.get());
   };
   shared.unready = [this] { return why_unready(); };
   shared.full = [this] { return ears->full(); };
@@ -304,8 +332,10 @@ std::optional<start_failed> server::parts::listen() {
                 {"port", std::int64_t{port}},
                 {"tls", tls != nullptr},
                 {"data", how.chosen.data},
+                {"store", storage::shown(how.chosen.place_of_store())},
                 {"threads", how.chosen.threads},
-                {"clock", word(clock->basis())}});
+                {"clock", clock == nullptr ? "" : word(clock->basis())},
+                {"role", word(role->role())}});
   warn_of_few_connections();
   return std::nullopt;
 }
@@ -323,9 +353,12 @@ void server::parts::warn_of_few_connections() {
                             "(prlimit --nofile)"}});
 }
 
-std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how) {
+std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how,
+                                                                  std::function<void()> wake) {
   auto p = std::make_unique<parts>();
   p->how = std::move(how);
+  p->wake = std::move(wake);
+  p->role = std::make_shared<active_role>(machine_clocks().boottime_ms);
   p->lines = std::make_shared<log>(log_level_from_word(p->how.chosen.log_level),
                                    log_form_from_word(p->how.chosen.log_format));
   p->chosen = std::make_shared<live_options>(p->how.chosen);
@@ -333,11 +366,21 @@ std::variant<std::unique_ptr<server>, start_failed> server::start(invocation how
   parts& all = *made->parts_;
   if (auto failed = all.read_access()) return *failed;
   if (auto failed = all.read_tls()) return *failed;
-  if (auto failed = all.open_store()) return *failed;
   all.reads = std::make_shared<storage::read_pool>();
+  if (all.is_shared()) {
+    all.start_loops();
+    if (auto failed = all.listen()) return *failed;
+    all.keep_epoch();
+    return made;
+  }
+  if (auto failed = all.open_store()) return *failed;
   all.start_loops();
+  all.make_timers();
   if (auto failed = all.start_coordinator()) return *failed;
+  all.role->serve_for_ever();
+  all.serves = true;
   if (auto failed = all.listen()) return *failed;
+  all.hand_over();
   return made;
 }
 

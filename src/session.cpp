@@ -27,6 +27,10 @@ void session::check_credential() {
 void session::on_message(std::span<const std::byte> message, bool text) {
   const protocol::instant ingress = api_->gateway->now();
   if (socket_ == nullptr) return;
+  if (!api_->may_answer()) {
+    close(close_code::going_away, no_longer_active);
+    return;
+  }
   if (text != (codec_.how() == protocol::encoding::json)) {
     close(close_code::wrong_message_type, "This subprotocol takes the other kind of message.");
     return;
@@ -63,6 +67,10 @@ void session::send(std::span<const protocol::coordinator_frame> frames) {
     // Nothing more leaves to a revoked credential; an offer that was on its way is missed or
     // withdrawn.
     close(close_code::credential_ended, credential_ended);
+    return;
+  }
+  if (!api_->may_answer()) {
+    close(close_code::going_away, no_longer_active);
     return;
   }
   std::string message;

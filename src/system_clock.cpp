@@ -73,7 +73,7 @@ std::string_view word(clock_basis basis) noexcept {
 
 std::variant<std::shared_ptr<system_clock>, clock_refused> system_clock::start(
     clock_sources sources, const std::optional<actors::clock_anchor>& stored,
-    protocol::duration max_downtime, accepted_clock accepted) {
+    protocol::duration max_downtime, accepted_clock accepted, protocol::duration behind) {
   const std::int64_t boottime_ms = sources.boottime_ms();
   const std::int64_t wall_ms = sources.wall_ms();
   const auto begin_at = [&](std::int64_t coordinator_ms, clock_basis basis) {
@@ -90,8 +90,8 @@ std::variant<std::shared_ptr<system_clock>, clock_refused> system_clock::start(
     return begin_at(stopped_ms + (boottime_ms - stored->boottime_ms), clock_basis::boot);
   }
   const std::int64_t elapsed_ms = wall_ms - stored->wall_ms;
-  if (elapsed_ms >= 0 && elapsed_ms <= max_downtime.ms) {
-    return begin_at(stopped_ms + elapsed_ms, clock_basis::wall);
+  if (elapsed_ms >= -behind.ms && elapsed_ms <= max_downtime.ms) {
+    return begin_at(stopped_ms + std::max(elapsed_ms, std::int64_t{0}), clock_basis::wall);
   }
   switch (accepted) {
     case accepted_clock::none:

@@ -50,10 +50,12 @@ class system_clock final : public actors::clock {
  public:
   /// Goes on from `stored`, the anchor of the newest batch; without one (a new store) begins at the
   /// wall clock. Same boot id: goes on exactly. Else elapsed = wall - stored wall, which must lie
-  /// in [0, max_downtime], or `accepted` decides. [L7]
+  /// in [0, max_downtime], or `accepted` decides. [L7] Where the anchor may be another machine's,
+  /// whose wall clock is not ours, down to -`behind` counts as no time at all.
   static std::variant<std::shared_ptr<system_clock>, clock_refused> start(
       clock_sources sources, const std::optional<actors::clock_anchor>& stored,
-      protocol::duration max_downtime, accepted_clock accepted = accepted_clock::none);
+      protocol::duration max_downtime, accepted_clock accepted = accepted_clock::none,
+      protocol::duration behind = {});
 
   /// Never less than any value returned before, to any thread.
   [[nodiscard]] protocol::instant now() const override;

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <optional>
 #include <random>
+#include <thread>
 
 #include "tools/arguments.hpp"
 #include "tools/output.hpp"
@@ -21,8 +22,14 @@ namespace leasehold::tools {
 namespace {
 
 namespace json = boost::json;
+using std::chrono::milliseconds;
 
 constexpr std::size_t longest_token = 4096;
+/// How long coordinators that are all standbys are asked again: as long as a take-over takes with
+/// the term that they have unless it was chosen, and some time for the recovery.
+constexpr milliseconds take_over_patience{15'000};
+constexpr milliseconds first_pause{200};
+constexpr milliseconds longest_pause{2000};
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -103,12 +110,16 @@ api::api(const command_line& line, client_options options)
     : line_(line), client_(std::move(options)) {}
 
 exit_code fill_connection(const command_line& line, client_options& options, std::string& fault) {
-  const auto where = parse_endpoint(line.url);
-  if (!where) {
-    fault = fmt::format("--url \"{}\" is not of the form http://HOST:PORT", line.url);
+  auto all = parse_endpoints(line.url);
+  if (all.empty()) {
+    fault = fmt::format(
+        "--url \"{}\" is not of the form http://HOST:PORT, nor up to {} of them "
+        "with commas between",
+        line.url, most_endpoints);
     return exit_code::malformed;
   }
-  options.where = *where;
+  options.where = all.front();
+  options.others.assign(all.begin() + 1, all.end());
   options.ca_file = line.ca_file;
   options.cert_file = line.cert_file;
   options.key_file = line.key_file;
@@ -125,11 +136,27 @@ exit_code api::open(const command_line& line, const std::function<exit_code(api&
   return use(opened);
 }
 
+std::variant<http_answer, transport_failure> api::ask(const http_call& what,
+                                                      milliseconds extra_wait) {
+  const auto end = std::chrono::steady_clock::now() + take_over_patience;
+  std::random_device chance;
+  for (milliseconds longest = first_pause;; longest = std::min(2 * longest, longest_pause)) {
+    auto came = client_.call(what, extra_wait);
+    const auto* answer = std::get_if<http_answer>(&came);
+    // Somebody is there who may soon be the active one.
+    const bool waits = client_.has_others() && !tolerates_absence_ && answer != nullptr &&
+                       says_not_active(*answer);
+    if (!waits || std::chrono::steady_clock::now() >= end) return came;
+    std::this_thread::sleep_for(first_pause / 2 +
+                                milliseconds(chance() % static_cast<unsigned>(longest.count())));
+  }
+}
+
 exit_code api::get(const std::string& target, const on_object& on_ok,
                    std::chrono::milliseconds extra_wait) {
   http_call what;
   what.target = target;
-  return finish(client_.call(what, extra_wait), on_ok);
+  return finish(ask(what, extra_wait), on_ok);
 }
 
 exit_code api::post(const std::string& target, const json::object& body, const on_object& on_ok) {
@@ -137,7 +164,8 @@ exit_code api::post(const std::string& target, const json::object& body, const o
   what.method = "POST";
   what.target = target;
   what.body = json::serialize(body);
-  return finish(client_.call(what), on_ok);
+  what.may_repeat = body.contains("request_id");
+  return finish(ask(what), on_ok);
 }
 
 exit_code api::lines(const std::string& target, const std::string& accept, const on_line& sink) {
@@ -155,7 +183,7 @@ exit_code api::read_lines(const std::string& target, const std::string& accept, 
   what.target = target;
   what.accept = accept;
   what.on_line = sink;
-  const auto outcome = client_.call(what);
+  const auto outcome = ask(what);
   if (const auto* failed = std::get_if<transport_failure>(&outcome)) {
     return complain(code_of(*failed), failed->sentence);
   }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "tools/http_client.hpp"
 #include "tools/json_fields.hpp"
@@ -60,6 +61,9 @@ class api {
 
  private:
   api(const command_line& line, client_options options);
+  /// Asks until one of several coordinators serves, for as long as a take-over may take.
+  std::variant<http_answer, transport_failure> ask(const http_call& what,
+                                                   std::chrono::milliseconds extra_wait = {});
   exit_code finish(const std::variant<http_answer, transport_failure>& outcome,
                    const on_object& on_ok);
   exit_code refuse(const http_answer& answer);

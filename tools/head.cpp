@@ -6,6 +6,7 @@
 
 #include "src/store/batch_log.hpp"
 #include "tools/api.hpp"
+#include "tools/chosen_store.hpp"
 #include "tools/output.hpp"
 #include "tools/verify.hpp"
 
@@ -19,6 +20,14 @@ exit_code print_head(const actors::log_head& head, bool as_json) {
     print("{}\n", storage::to_text(head));
   }
   return exit_code::ok;
+}
+
+exit_code head_of_store(const chosen_store& place, bool as_json) {
+  storage::store_place where;
+  if (const auto found = place.find(where); found != exit_code::ok) return found;
+  const auto head = storage::head_of_store(where);
+  if (const auto* fault = std::get_if<actors::store_error>(&head)) return complain_about(*fault);
+  return print_head(std::get<actors::log_head>(head), as_json);
 }
 
 exit_code head_of_url(const command_line& line) {
@@ -36,24 +45,18 @@ exit_code head_of_url(const command_line& line) {
 }  // namespace
 
 void add_head(CLI::App& app, command_line& line) {
-  auto data = std::make_shared<std::string>();
+  auto place = std::make_shared<chosen_store>();
   auto* command = app.add_subcommand("head", "Print where the log ends, as ROW:HASH");
-  command->add_option("--data", *data, "Read this data directory instead of asking --url");
+  add_chosen_store(*command, *place, "Read this data directory instead of asking --url");
   command->footer(
       "Keep it where the coordinator cannot write; verify --head proves that the log still extends "
       "it.\n"
       "Examples:\n"
       "  leasehold head > head.kept\n"
-      "  leasehold head --data /var/lib/leasehold --json");
-  command->callback([&line, data] {
-    if (data->empty()) {
-      line.result = head_of_url(line);
-      return;
-    }
-    const auto head = storage::head_of_directory(*data);
-    const auto* fault = std::get_if<actors::store_error>(&head);
-    line.result = fault != nullptr ? complain_about(*fault)
-                                   : print_head(std::get<actors::log_head>(head), line.json);
+      "  leasehold head --data /var/lib/leasehold --json\n"
+      "  leasehold head --store postgres://leasehold@db.example/leasehold");
+  command->callback([&line, place] {
+    line.result = place->is_given() ? head_of_store(*place, line.json) : head_of_url(line);
   });
 }
 

@@ -3,11 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/websocket.hpp>
 #include <boost/beast/websocket/ssl.hpp>
+#include <boost/json/parse.hpp>
 #include <boost/url/parse.hpp>
 #include <charconv>
 
@@ -48,6 +50,7 @@ http_answer answer_of(const Header& header) {
   out.status = static_cast<int>(header.result_int());
   out.content_type = std::string(header[http::field::content_type]);
   out.retry_after = std::string(header[http::field::retry_after]);
+  out.active = std::string(header["Leasehold-Active"]);
   const auto next = header["Leasehold-Next-Row"];
   std::from_chars(next.data(), next.data() + next.size(), out.next_row);
   return out;
@@ -136,7 +139,10 @@ struct http_client::connection {
   }
 };
 
-http_client::http_client(client_options options) : options_(std::move(options)) {}
+http_client::http_client(client_options options) : options_(std::move(options)) {
+  all_.push_back(options_.where);
+  all_.insert(all_.end(), options_.others.begin(), options_.others.end());
+}
 http_client::~http_client() = default;
 http_client::http_client(http_client&&) noexcept = default;
 http_client& http_client::operator=(http_client&&) noexcept = default;
@@ -195,6 +201,24 @@ transport_failure failure_of(const client_options& options, const error_code& er
   return failure_of(options, line.cause_of(error));
 }
 
+std::string reason_of(const http_answer& answer) {
+  boost::system::error_code error;
+  const auto body = boost::json::parse(answer.body, error);
+  if (error || !body.is_object()) return {};
+  const auto* reason = body.get_object().if_contains("reason");
+  return reason != nullptr && reason->is_string() ? std::string(reason->get_string())
+                                                  : std::string();
+}
+
+/// Whether no other coordinator is to be asked.
+bool is_final(const std::variant<http_answer, transport_failure>& came) {
+  const auto* answer = std::get_if<http_answer>(&came);
+  if (answer == nullptr) return std::get<transport_failure>(came).is_by_options;
+  constexpr int unavailable = 503;
+  return answer->status != unavailable ||
+         !(says_not_active(*answer) || reason_of(*answer) == "unknown_outcome");
+}
+
 /// What a connection shows that was closed by the other side while nobody used it.
 bool was_closed_while_idle(const error_code& error) {
   return error == http::error::end_of_stream || is_closed_by_peer(error);
@@ -202,29 +226,105 @@ bool was_closed_while_idle(const error_code& error) {
 
 }  // namespace
 
-std::variant<http_answer, transport_failure> http_client::call(
-    const http_call& what, std::chrono::milliseconds extra_wait) {
+http_client::tried http_client::call_here(const http_call& what,
+                                          std::chrono::milliseconds extra_wait) {
   const bool was_open = open_ != nullptr;
   if (!was_open) {
     open_ = std::make_unique<connection>();
     if (const auto error = open_->line.open(options_)) {
       auto failure = failure_of(options_, error, open_->line);
       open_.reset();
-      return failure;
+      return {std::move(failure), false};
     }
   }
-  auto outcome = open_->exchange(options_, what, extra_wait);
-  if (const auto* error = std::get_if<error_code>(&outcome)) {
+  auto done = open_->exchange(options_, what, extra_wait);
+  if (const auto* error = std::get_if<error_code>(&done)) {
     auto failure = failure_of(options_, *error, open_->line);
     open_.reset();
-    if (was_open && was_closed_while_idle(*error)) return call(what, extra_wait);
-    return failure;
+    if (was_open && was_closed_while_idle(*error)) return call_here(what, extra_wait);
+    return {std::move(failure), true};
   }
   if (!open_->reusable()) open_.reset();
-  return std::get<http_answer>(std::move(outcome));
+  return {std::get<http_answer>(std::move(done)), true};
+}
+
+std::variant<http_answer, transport_failure> http_client::call(
+    const http_call& what, std::chrono::milliseconds extra_wait) {
+  const auto end = clock::now() + options_.answer_timeout + extra_wait;
+  bool has_lines = false;
+  http_call asked_for = what;
+  if (what.on_line) {
+    asked_for.on_line = [&](std::string_view line) {
+      has_lines = true;
+      return what.on_line(line);
+    };
+  }
+  std::vector<endpoint> asked;
+  std::optional<outcome> best;
+  for (;;) {
+    asked.push_back(options_.where);
+    auto [came, was_sent] = call_here(asked_for, extra_wait);
+    const bool failed = std::holds_alternative<transport_failure>(came);
+    if (is_final(came)) return came;
+    // An answer says more than the want of one.
+    if (!best || !failed) best = came;
+    const bool may_repeat = what.may_repeat || what.method == "GET";
+    const bool may_be_done = failed ? was_sent : !says_not_active(std::get<http_answer>(came));
+    const bool goes_on = move_on(came, asked) && !has_lines && (may_repeat || !may_be_done);
+    if (!goes_on || clock::now() >= end) return *best;
+  }
+}
+
+bool http_client::move_on(const outcome& after, const std::vector<endpoint>& asked) {
+  const auto is_new = [&](const endpoint& e) {
+    return std::find(asked.begin(), asked.end(), e) == asked.end();
+  };
+  const auto* answer = std::get_if<http_answer>(&after);
+  if (answer != nullptr && options_.goes_elsewhere) {
+    // Named without a scheme: it is spoken to as the one that names it.
+    const auto named =
+        parse_endpoint((options_.where.tls ? "https://" : "http://") + answer->active);
+    if (named && is_new(*named)) {
+      move_to(*named);
+      return true;
+    }
+  }
+  const auto here = std::find(all_.begin(), all_.end(), options_.where);
+  std::size_t at = here == all_.end() ? 0 : static_cast<std::size_t>(here - all_.begin()) + 1;
+  for (std::size_t i = 0; i < all_.size(); ++i, ++at) {
+    if (!is_new(all_[at % all_.size()])) continue;
+    move_to(all_[at % all_.size()]);
+    return true;
+  }
+  move_to(all_[at % all_.size()]);
+  return false;
+}
+
+void http_client::move_to(const endpoint& where) {
+  if (where != options_.where) open_.reset();
+  options_.where = where;
 }
 
 http_client::socket_end http_client::listen(
+    const std::string& target, const std::function<bool(std::string_view)>& on_message) {
+  std::vector<endpoint> asked;
+  bool has_begun = false;
+  const auto heard = [&](std::string_view message) {
+    has_begun = true;
+    return on_message(message);
+  };
+  for (;;) {
+    asked.push_back(options_.where);
+    auto end = listen_here(target, heard);
+    if (has_begun || std::holds_alternative<socket_closed>(end)) return end;
+    const auto* refused = std::get_if<http_answer>(&end);
+    const outcome came =
+        refused != nullptr ? outcome(*refused) : outcome(std::get<transport_failure>(end));
+    if (is_final(came) || !move_on(came, asked)) return end;
+  }
+}
+
+http_client::socket_end http_client::listen_here(
     const std::string& target, const std::function<bool(std::string_view)>& on_message) {
   timed_connection line;
   if (const auto error = line.open(options_)) return failure_of(options_, error, line);
@@ -278,6 +378,26 @@ std::optional<endpoint> parse_endpoint(std::string_view url) {
     return std::nullopt;
   }
   return endpoint{tls, std::move(host), std::move(port)};
+}
+
+std::vector<endpoint> parse_endpoints(std::string_view urls) {
+  std::vector<endpoint> all;
+  while (all.size() < most_endpoints) {
+    const auto comma = urls.find(',');
+    const auto read = parse_endpoint(urls.substr(0, comma));
+    if (!read) return {};
+    all.push_back(*read);
+    if (comma == urls.npos) return all;
+    urls.remove_prefix(comma + 1);
+  }
+  return {};
+}
+
+bool says_not_active(const http_answer& answer) {
+  constexpr int unavailable = 503;
+  if (answer.status != unavailable) return false;
+  const auto reason = reason_of(answer);
+  return reason == "standby" || reason == "not_ready" || reason == "draining";
 }
 
 std::string url_encoded(std::string_view text) {

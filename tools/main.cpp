@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "src/store/hidden_passwords.hpp"
 #include "tools/output.hpp"
 #include "tools/subcommands.hpp"
 
@@ -25,7 +26,7 @@ exit_code run(int argc, char** argv) {
     std::ostringstream error;
     const bool asked_for_help = app.exit(wrong, out, error) == 0;
     write_out(out.str());
-    write_error(error.str());
+    write_error(storage::hide_passwords(error.str()));
     return asked_for_help ? exit_code::ok : usage_code(app);
   }
   return line.result;

@@ -72,7 +72,8 @@ void build_program(CLI::App& app, command_line& line) {
   app.require_subcommand(1);
   app.fallthrough();
   app.failure_message(failure_text);
-  app.add_option("--url", line.url, "Where the coordinator answers")
+  app.add_option("--url", line.url,
+                 "Where the coordinator answers; several of one store with commas between")
       ->envname("LEASEHOLD_URL")
       ->capture_default_str();
   app.add_option("--token-file", line.token_file, "File that holds the bearer token")

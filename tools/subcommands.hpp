@@ -13,10 +13,10 @@ namespace leasehold::tools {
 /// What all subcommands share. `--url`, `--token-file` and `--json` are options of the program
 /// itself and may stand before or after the subcommand's name.
 struct command_line {
-  std::string url = "http://127.0.0.1:7878";
-  std::string token_file;  ///< empty: LEASEHOLD_TOKEN_FILE, else none
-  std::string ca_file;     ///< trusted certificates for https; empty: the system's
-  std::string cert_file;   ///< client certificate for https, with key_file; empty: none
+  std::string url = "http://127.0.0.1:7878";  ///< one, or several with commas between
+  std::string token_file;                     ///< empty: LEASEHOLD_TOKEN_FILE, else none
+  std::string ca_file;    ///< trusted certificates for https; empty: the system's
+  std::string cert_file;  ///< client certificate for https, with key_file; empty: none
   std::string key_file;
   bool json = false;
   std::vector<std::string> words;    ///< all of it as typed, without the program's name

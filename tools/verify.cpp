@@ -15,6 +15,7 @@
 
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
+#include "tools/chosen_store.hpp"
 #include "tools/evidence_pages.hpp"
 #include "tools/terminal.hpp"
 
@@ -22,7 +23,7 @@ namespace leasehold::tools {
 namespace {
 
 struct verify_options {
-  std::string data;
+  chosen_store place;
   std::string lines;
   std::string jobs;
   std::string records;
@@ -38,7 +39,9 @@ exit_code nothing_to_prove(std::string_view where, bool as_json) {
                   fmt::format("{} has no row: there is nothing to prove", printable(where)));
 }
 
-exit_code verify_data(const verify_options& chosen, bool as_json) {
+exit_code verify_store(const verify_options& chosen, bool as_json) {
+  storage::store_place where;
+  if (const auto found = chosen.place.find(where); found != exit_code::ok) return found;
   storage::verify_options how;
   how.most_problems = chosen.most;
   if (chosen.head_given) {
@@ -54,11 +57,13 @@ exit_code verify_data(const verify_options& chosen, bool as_json) {
     if (!bar) bar.emplace("rows", all);
     bar->show(done);
   };
-  const auto result = storage::verify_directory(chosen.data, how);
+  const auto result = storage::verify_store(where, how);
   bar.reset();
   if (const auto* fault = std::get_if<actors::store_error>(&result)) return complain_about(*fault);
   const auto& report = std::get<storage::verify_report>(result);
-  if (report.rows == 0 && report.proven()) return nothing_to_prove(chosen.data, as_json);
+  if (report.rows == 0 && report.proven())
+    return nothing_to_prove(chosen.place.store.empty() ? chosen.place.data : storage::shown(where),
+                            as_json);
   return print_verdict(report, storage::beyond_a_store(), as_json);
 }
 
@@ -182,7 +187,10 @@ exit_code verify_url(const verify_options& chosen, const command_line& line) {
 }
 
 exit_code verify(const verify_options& chosen, const command_line& line) {
-  if (!chosen.data.empty()) return verify_data(chosen, line.json);
+  if (chosen.head_given && !chosen.place.is_given()) {
+    return complain(exit_code::malformed, "--head needs the store itself: give --data or --store");
+  }
+  if (chosen.place.is_given()) return verify_store(chosen, line.json);
   if (!chosen.lines.empty()) return verify_lines(chosen, line.json);
   return verify_url(chosen, line);
 }
@@ -192,29 +200,32 @@ exit_code verify(const verify_options& chosen, const command_line& line) {
 void add_verify(CLI::App& app, command_line& line) {
   auto chosen = std::make_shared<verify_options>();
   auto* command = app.add_subcommand("verify", "Prove every decision again from the evidence");
-  auto* data = command->add_option("--data", chosen->data,
-                                   "Read this data directory, also while leaseholdd runs");
+  const auto stored = add_chosen_store(*command, chosen->place,
+                                       "Read this data directory, also while leaseholdd runs");
   auto* lines = command->add_option("--lines", chosen->lines,
                                     "Read exported JSON lines from this file, or - for stdin");
-  data->excludes(lines);
+  stored.data->excludes(lines);
+  stored.store->excludes(lines);
   auto* head = command->add_option("--head", chosen->head, "ROW:HASH that the log must extend");
-  head->needs(data);
   command
       ->add_option("--jobs", chosen->jobs,
                    "Compare the records rebuilt from lines with these jobs (JSON lines), which "
                    "must be all")
-      ->excludes(data);
+      ->excludes(stored.data)
+      ->excludes(stored.store);
   command->add_option("--records", chosen->records, "Write the records rebuilt from lines here")
-      ->excludes(data);
+      ->excludes(stored.data)
+      ->excludes(stored.store);
   command->add_option("--most", chosen->most, "Show at most so many problems")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   command->footer(
-      "Without --data and --lines the evidence of the coordinator at --url is read.\n"
+      "Without --data, --store and --lines the evidence of the coordinator at --url is read.\n"
       "Exit codes: 0 proven, 1 something does not follow or there is no row, 2 wrong usage, no "
       "store, or a line that is no row, 6 the store cannot be read.\n"
       "Examples:\n"
       "  leasehold verify --data /var/lib/leasehold --head \"$(cat head.kept)\"\n"
+      "  leasehold verify --store postgres://leasehold@db.example/leasehold\n"
       "  leasehold export > rows.jsonl && leasehold jobs --all --json > jobs.jsonl\n"
       "  leasehold verify --lines rows.jsonl --jobs jobs.jsonl");
   command->callback([&line, chosen, head] {

@@ -133,10 +133,20 @@ void plan_command(const worker_settings& chosen, worker_plan& plan) {
   }
 }
 
+std::vector<std::string> split_urls(std::string_view text) {
+  std::vector<std::string> all;
+  for (;;) {
+    const auto comma = text.find(',');
+    all.emplace_back(text.substr(0, comma));
+    if (comma == text.npos) return all;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 worker_plan make_plan(const worker_settings& chosen, const command_line& line) {
   worker_plan plan;
   auto& options = plan.options;
-  options.urls = {line.url};
+  options.urls = split_urls(line.url);
   options.urls.insert(options.urls.end(), chosen.more_urls.begin(), chosen.more_urls.end());
   options.ca_file = line.ca_file;
   options.cert_file = line.cert_file;

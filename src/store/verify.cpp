@@ -10,10 +10,7 @@
 
 #include "leasehold/protocol/record_image.hpp"
 #include "src/store/batch_log.hpp"
-#include "src/store/kept_head.hpp"
-#include "src/store/schema.hpp"
-#include "src/store/sqlite_reader.hpp"
-#include "src/store/wal_check.hpp"
+#include "src/store/store_source.hpp"
 
 namespace leasehold::storage {
 
@@ -70,12 +67,13 @@ std::uint64_t check_of(const protocol::lease_key& key, const protocol::fold::lea
 /// Goes through one store, batch by batch.
 class store_verifier {
  public:
-  /// `kept`: what the directory itself says about its end.
-  store_verifier(sqlite_reader& from, store_facts facts, const verify_options& how,
-                 const kept_head& kept)
-      : from_(from), facts_(std::move(facts)), how_(how), problems_(report_, how.most_problems) {
+  store_verifier(store_source& from, const verify_options& how)
+      : from_(from), how_(how), problems_(report_, how.most_problems) {
     if (how.head) heads_.push_back({*how.head, std::nullopt, "--head"});
-    if (kept.head) heads_.push_back({*kept.head, std::nullopt, "the directory's file head"});
+    const auto* kept = from.kept();
+    if (kept != nullptr && kept->head) {
+      heads_.push_back({*kept->head, std::nullopt, "the directory's file head"});
+    }
   }
 
   actors::store_result<verify_report> run() {
@@ -106,31 +104,29 @@ class store_verifier {
  private:
   /// Records, their sums and the log's end as of one instant; the log is then read up to that end.
   std::optional<store_error> read_checkpoint() {
-    transaction view(from_.database());
-    if (auto fault = view.begin_reading()) return fault;
-    auto facts = read_facts(from_.database());
-    if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
-    facts_ = std::get<store_facts>(facts);
-    auto head = read_head(from_.database(), facts_);
-    if (auto* fault = std::get_if<store_error>(&head)) return *fault;
-    end_ = std::get<log_head>(head);
+    std::int64_t count = 0;
+    std::uint64_t sum = 0;
+    auto fault = from_.checkpoint(
+        [&](const store_facts& facts, const log_head& end) {
+          facts_ = facts;
+          end_ = end;
+        },
+        [&](const stored_record& r) {
+          ++count;
+          sum += r.check;
+          read_record(r);
+        });
+    if (fault) return fault;
     if (facts_.checkpoint > end_.last_row) {
       problems_.add(end_.last_row, "",
                     "the log ends here, before the checkpoint's row " +
                         std::to_string(facts_.checkpoint.value) + ": it was cut at its end");
     }
-    std::int64_t count = 0;
-    std::uint64_t sum = 0;
-    auto fault = from_.each_record([&](const stored_record& r) {
-      ++count;
-      sum += r.check;
-      read_record(r);
-    });
     if (count != facts_.record_count || sum != facts_.record_sum) {
       problems_.add(facts_.checkpoint, "",
                     "records of the checkpoint are missing, were added, or are of another time");
     }
-    return fault;
+    return std::nullopt;
   }
 
   void read_record(const stored_record& r) {
@@ -155,7 +151,7 @@ class store_verifier {
       if (auto* fault = std::get_if<store_error>(&read)) return *fault;
       const auto& batches = std::get<std::vector<stored_batch>>(read);
       if (batches.empty() || batches.front().first_row.value != at_.last_row.value + 1) {
-        const auto now = read_facts(from_.database());
+        const auto now = from_.facts();
         const auto* facts = std::get_if<store_facts>(&now);
         overtaken_ = facts != nullptr && facts->anchor.last_row > at_.last_row;
         if (overtaken_) break;
@@ -366,7 +362,7 @@ class store_verifier {
     }
   }
 
-  sqlite_reader& from_;
+  store_source& from_;
   store_facts facts_;
   const verify_options& how_;
   verify_report report_;
@@ -381,18 +377,6 @@ class store_verifier {
   std::map<protocol::policy_id, row_number> policy_rows_;
   std::array<protocol::generation, protocol::store_shards> floors_seen_{};
 };
-
-actors::store_result<connection> open_to_read(const std::filesystem::path& directory) {
-  const auto file = directory / database_name;
-  if (auto fault = find_lost_database(file)) return *fault;
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) {
-    return store_error{store_error::kind::foreign,
-                       directory.string() + " holds no store: there is no " + file.string()};
-  }
-  if (auto fault = find_lost_log(file)) return *fault;
-  return open_database(file, connection::access::read_only, std::nullopt);
-}
 
 }  // namespace
 
@@ -410,42 +394,51 @@ void problem_list::add(const protocol::fold::mismatch& wrong) {
   add(wrong.row, wrong.column, wrong.sentence);
 }
 
-actors::store_result<verify_report> verify_directory(const std::filesystem::path& directory,
-                                                     const verify_options& how) {
-  // Before the log: it may grow meanwhile, and the kept head with it.
-  const auto kept = read_kept_head(directory);
-  auto opened = open_to_read(directory);
-  if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
-  sqlite_reader reader(std::move(std::get<connection>(opened)));
-  auto facts = read_facts(reader.database());
-  if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
+actors::store_result<verify_report> verify_source(store_source& from, const verify_options& how) {
+  const auto first = from.facts();
+  if (const auto* fault = std::get_if<store_error>(&first)) return *fault;
   for (int tries = 0;; ++tries) {
-    store_verifier verifier(reader, std::get<store_facts>(facts), how, kept);
+    store_verifier verifier(from, how);
     auto done = verifier.run();
     if (!verifier.overtaken()) {
       auto* report = std::get_if<verify_report>(&done);
-      const bool is_backup = std::get<store_facts>(facts).is_backup && kept.is_missing;
-      if (report != nullptr && report->rows > 0 && !kept.head && !is_backup) {
-        report->remarks.push_back(kept.why_none);
+      const auto* kept = from.kept();
+      const bool is_unguarded = kept != nullptr && !kept->head;
+      if (report != nullptr && report->rows > 0 && is_unguarded) {
+        const bool is_backup = std::get<store_facts>(first).is_backup && kept->is_missing;
+        if (!is_backup) report->remarks.push_back(kept->why_none);
       }
       return done;
     }
     if (tries == most_tries) {
       return store_error{store_error::kind::busy,
-                         directory.string() +
+                         from.name() +
                              ": the coordinator cuts the log faster than it can be read; try again "
                              "later, or verify a backup"};
     }
   }
 }
 
-actors::store_result<log_head> head_of_directory(const std::filesystem::path& directory) {
-  auto opened = open_to_read(directory);
+actors::store_result<verify_report> verify_store(const store_place& place,
+                                                 const verify_options& how) {
+  auto opened = open_source(place);
   if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
-  auto& db = std::get<connection>(opened);
-  auto facts = read_facts(db);
-  if (auto* fault = std::get_if<store_error>(&facts)) return *fault;
-  return read_head(db, std::get<store_facts>(facts));
+  return verify_source(*std::get<std::unique_ptr<store_source>>(opened), how);
+}
+
+actors::store_result<log_head> head_of_store(const store_place& place) {
+  auto opened = open_source(place);
+  if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
+  return std::get<std::unique_ptr<store_source>>(opened)->head();
+}
+
+actors::store_result<verify_report> verify_directory(const std::filesystem::path& directory,
+                                                     const verify_options& how) {
+  return verify_store(sqlite_place{directory}, how);
+}
+
+actors::store_result<log_head> head_of_directory(const std::filesystem::path& directory) {
+  return head_of_store(sqlite_place{directory});
 }
 
 std::string to_text(const log_head& head) {

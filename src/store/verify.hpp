@@ -14,6 +14,7 @@
 
 #include "leasehold/actors/store.hpp"
 #include "src/store/evidence_json.hpp"
+#include "src/store/store_url.hpp"
 
 namespace leasehold::storage {
 
@@ -57,6 +58,14 @@ struct verify_options {
 actors::store_result<verify_report> verify_directory(const std::filesystem::path& directory,
                                                      const verify_options& how);
 
+class store_source;
+/// The same of a store that is open, and of one at a place.
+actors::store_result<verify_report> verify_source(store_source& from, const verify_options& how);
+actors::store_result<verify_report> verify_store(const store_place& place,
+                                                 const verify_options& how);
+
+/// Where the log of a store ends. Reads only.
+actors::store_result<actors::log_head> head_of_store(const store_place& place);
 /// Where the log of a directory ends. Reads only.
 actors::store_result<actors::log_head> head_of_directory(const std::filesystem::path& directory);
 

@@ -1,6 +1,7 @@
 // leasehold_bench: measures the real programs of this build on this machine.
 #include <CLI/CLI.hpp>
 
+#include "job_bench.hpp"
 #include "lock_bench.hpp"
 #include "renew_bench.hpp"
 #include "slow_readers.hpp"
@@ -55,8 +56,22 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   locks->add_flag("--json", locking.json, "Print JSON");
 
+  job_options living;
+  auto* jobs = app.add_subcommand("jobs", "Jobs from submit to result: rate, CPU, rows");
+  jobs->add_option("--connections", living.connections, "Workers")->capture_default_str();
+  jobs->add_option("--submitters", living.submitters, "HTTP connections")->capture_default_str();
+  jobs->add_option("--open", living.open_jobs, "Jobs that have not ended, at most")
+      ->capture_default_str();
+  jobs->add_option("--warm-up", living.warm_up_s, "Seconds before it is measured")
+      ->capture_default_str();
+  jobs->add_option("--seconds", living.seconds, "Seconds that are measured")->capture_default_str();
+  jobs->add_option("--threads", living.threads, "Threads of the coordinator")
+      ->capture_default_str();
+  jobs->add_flag("--json", living.json, "Print JSON");
+
   app.require_subcommand(1);
   CLI11_PARSE(app, argc, argv);
   if (*renew) return measure_renews(renews);
+  if (*jobs) return measure_jobs(living);
   return *locks ? measure_locks(locking) : measure_slow_readers(slow);
 }

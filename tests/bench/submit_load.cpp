@@ -32,36 +32,49 @@ int take_answer(load_socket& socket) {
 
 }  // namespace
 
-std::int64_t submit_jobs(const submit_options& how,
-                         const std::function<void(std::int64_t)>& progress) {
-  std::int64_t asked = 0;
-  std::int64_t taken = 0;
-  const auto ask = [&](load_socket& socket) {
-    if (asked == how.jobs) return;
-    const std::string body = R"({"queue":")" + how.queue + R"(","job_id":"job-)" +
-                             std::to_string(++asked) +
-                             R"(","payload":"what is to be done","policy":)" + how.policy + "}";
-    socket.put("POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + how.token +
-               "\r\nContent-Type: application/json\r\nContent-Length: " +
-               std::to_string(body.size()) + "\r\n\r\n" + body);
-    socket.flush();
-  };
-  std::vector<load_socket> sockets;
-  for (std::size_t i = 0; i < how.connections; ++i) ask(sockets.emplace_back(how.port));
-  std::int64_t answered = 0;
-  while (answered < how.jobs) {
-    const bool any = poll_all(sockets, [](load_socket& s) -> load_socket& { return s; });
-    if (!any) break;
-    for (auto& each : sockets) {
-      while (const int status = take_answer(each)) {
-        ++answered;
-        taken += status == 201;
-        ask(each);
+job_submitter::job_submitter(submit_options how) : how_(std::move(how)) {
+  for (std::size_t i = 0; i < how_.connections; ++i) idle_.push_back(i);
+  sockets_.reserve(how_.connections);
+  for (std::size_t i = 0; i < how_.connections; ++i) sockets_.emplace_back(how_.port);
+}
+
+bool job_submitter::turn(std::int64_t upto, int wait_ms) {
+  while (!idle_.empty() && asked_ < upto) {
+    ask(sockets_[idle_.back()]);
+    idle_.pop_back();
+  }
+  if (!poll_all(
+          sockets_, [](load_socket& s) -> load_socket& { return s; }, wait_ms))
+    return false;
+  for (std::size_t i = 0; i < sockets_.size(); ++i) {
+    while (const int status = take_answer(sockets_[i])) {
+      ++answered_;
+      taken_ += status == 201;
+      if (asked_ < upto) {
+        ask(sockets_[i]);
+      } else {
+        idle_.push_back(i);
       }
     }
-    progress(answered);
   }
-  return taken;
+  return true;
+}
+
+void job_submitter::ask(load_socket& socket) {
+  const std::string body = R"({"queue":")" + how_.queue + R"(","job_id":"job-)" +
+                           std::to_string(++asked_) +
+                           R"(","payload":"what is to be done","policy":)" + how_.policy + "}";
+  socket.put("POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + how_.token +
+             "\r\nContent-Type: application/json\r\nContent-Length: " +
+             std::to_string(body.size()) + "\r\n\r\n" + body);
+  socket.flush();
+}
+
+std::int64_t submit_jobs(const submit_options& how,
+                         const std::function<void(std::int64_t)>& progress) {
+  job_submitter all(how);
+  while (all.answered() < how.jobs && all.turn(how.jobs)) progress(all.answered());
+  return all.taken();
 }
 
 }  // namespace leasehold::bench

@@ -28,7 +28,9 @@ class session_bench {
   static constexpr std::int64_t ahead_ms = 1'000'000'000;
 
   explicit session_bench(client::chaos_options chaos = {}, std::int64_t slots = 4)
-      : session(options(slots)), to_coordinator(chaos, 0), to_worker(chaos, 1) {}
+      : session_bench(options(slots), chaos) {}
+  explicit session_bench(client::session_options chosen, client::chaos_options chaos = {})
+      : session(std::move(chosen)), to_coordinator(chaos, 0), to_worker(chaos, 1) {}
 
   static client::session_options options(std::int64_t slots) {
     client::session_options chosen;

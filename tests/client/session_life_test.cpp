@@ -41,6 +41,33 @@ TEST_F(session_test, SilenceForThreeIntervalsEndsTheSession) {
   EXPECT_EQ(bench.over.at(0), over_reason::silent);
 }
 
+TEST(session, WhereOthersMayServeAnUnansweredFrameAndSilenceEndIt) {
+  auto chosen = session_bench::options(4);
+  chosen.answer_silence = {2000};
+  session_bench bench(chosen);
+  bench.connect();
+  bench.start("L");
+  const auto renews = [&] { return bench.sent_of(event_kind::renew).size(); };
+  const auto before = renews();
+  bench.swallow = [](const auto&) { return true; };
+  while (renews() == before && bench.now.ms < 60'000) bench.run_for(1);
+  bench.run_for(1998);
+  EXPECT_TRUE(bench.over.empty());
+  bench.run_for(2);
+  ASSERT_EQ(bench.over.size(), 1U);
+  EXPECT_EQ(bench.over[0], over_reason::silent);
+}
+
+TEST(session, WhereOthersMayServeSilenceAloneIsNotTheEnd) {
+  auto chosen = session_bench::options(4);
+  chosen.answer_silence = {2000};
+  session_bench bench(chosen);
+  bench.connect();
+  bench.swallow = [](const auto&) { return true; };
+  bench.run_for(9000);
+  EXPECT_TRUE(bench.over.empty());
+}
+
 TEST_F(session_test, AnOfferThatOvertakesWelcomeIsTaken) {
   protocol::coordinator_frame late;
   bench.swallow = [&](const protocol::coordinator_frame& f) {

@@ -9,14 +9,11 @@
 #include <thread>
 #include <utility>
 
-#include "src/store/kept_head.hpp"
+#include "crash_machine.hpp"
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
-#include "src/store/verify.hpp"
-#include "support/crash_vfs.hpp"
 #include "support/driver.hpp"
 #include "support/recording_store.hpp"
-#include "support/stored_log.hpp"
 #include "support/temporary_directory.hpp"
 #include "support/threaded_rig.hpp"
 
@@ -28,14 +25,6 @@ using namespace std::chrono_literals;
 
 /// Verdicts on each side of a backup.
 constexpr std::size_t enough_answers = 1'500;
-
-/// The connection that was opened first since it was forgotten: a store opens its writer's first.
-sqlite3* first_opened = nullptr;
-
-int note_opened(sqlite3* db, char**, const sqlite3_api_routines*) {
-  if (first_opened == nullptr) first_opened = db;
-  return SQLITE_OK;
-}
 
 /// Jobs whose leases end soon when nobody speaks for them, so that they are granted again.
 protocol::policy short_policy() {
@@ -52,10 +41,10 @@ protocol::policy short_policy() {
 class rig_session final : public actors::outbound,
                           public std::enable_shared_from_this<rig_session> {
  public:
-  rig_session(threaded_rig& rig, crash_vfs& disk, std::size_t thread, std::string name,
+  rig_session(threaded_rig& rig, const crash_machine& machine, std::size_t thread, std::string name,
               driven_session::options how, driver_log& log)
       : rig_(rig),
-        disk_(disk),
+        machine_(machine),
         thread_(thread),
         name_(std::move(name)),
         session_(std::move(how), log, [&rig] { return rig.clock->now(); }) {}
@@ -73,7 +62,7 @@ class rig_session final : public actors::outbound,
 
   void send(std::span<const protocol::coordinator_frame> frames) override {
     // Nobody hears what is said after the power has gone.
-    if (disk_.crashed()) return;
+    if (machine_.crashed()) return;
     session_.hear(frames);
     while (auto next = session_.next_message()) deliver(std::move(*next));
   }
@@ -87,7 +76,7 @@ class rig_session final : public actors::outbound,
   }
 
   threaded_rig& rig_;
-  crash_vfs& disk_;
+  const crash_machine& machine_;
   std::size_t thread_;
   std::string name_;
   driven_session session_;
@@ -98,10 +87,10 @@ class rig_session final : public actors::outbound,
 class submitter {
  public:
   /// `names`: after so many jobs the first name comes again, for the same work; 0: never.
-  submitter(threaded_rig& rig, crash_vfs& disk, std::size_t thread, std::string prefix,
+  submitter(threaded_rig& rig, const crash_machine& machine, std::size_t thread, std::string prefix,
             driver_log& log, int names = 0)
       : rig_(rig),
-        disk_(disk),
+        machine_(machine),
         thread_(thread),
         prefix_(std::move(prefix)),
         log_(log),
@@ -113,7 +102,7 @@ class submitter {
 
  private:
   void submit() {
-    if (disk_.crashed()) return;
+    if (machine_.crashed()) return;
     count_ = names_ != 0 && count_ == names_ ? 1 : count_ + 1;
     const auto job = prefix_ + std::to_string(count_);
     actors::job_spec spec;
@@ -138,13 +127,13 @@ class submitter {
         [this, job](const actors::answer& said) { keep(protocol::event_kind::cancel, job, said); });
   }
   void keep(protocol::event_kind kind, const std::string& job, const actors::answer& said) {
-    if (disk_.crashed()) return;
+    if (machine_.crashed()) return;
     log_.keep(
         kept_answer{kind, job, said.lease ? said.lease->row.value : 0, said.decision, said.reason});
   }
 
   threaded_rig& rig_;
-  crash_vfs& disk_;
+  const crash_machine& machine_;
   std::size_t thread_;
   std::string prefix_;
   driver_log& log_;
@@ -152,24 +141,24 @@ class submitter {
   int count_ = 0;
 };
 
-/// A directory over all its lives.
+/// A store over all its lives.
 struct kept_store {
-  temporary_directory parent;
+  std::unique_ptr<log_place> place;
   driver_log seen;
   expected_log expected;
-  [[nodiscard]] std::filesystem::path directory() const { return parent.path() / "data"; }
+  [[nodiscard]] std::filesystem::path directory() const { return place->directory(); }
 };
 
 class crashing {
  public:
-  explicit crashing(const crash_options& how) : how_(how) {}
+  crashing(crash_machine& machine, const crash_options& how) : machine_(machine), how_(how) {}
 
   crash_report run() {
     for (int i = 0; i < how_.crashes; ++i) {
-      if (i % how_.lives_of_a_store == 0) store_ = std::make_unique<kept_store>();
+      if (i % how_.lives_of_a_store == 0) store_ = new_store();
       live(i);
-      report_.lost_changes += static_cast<std::int64_t>(disk_.unsynced());
-      disk_.restart(static_cast<survival>(random_() % 5), random_());
+      report_.lost_changes += machine_.unsynced();
+      machine_.restart(random_());
       const bool last_life = (i + 1) % how_.lives_of_a_store == 0 || i + 1 == how_.crashes;
       if (last_life) end_store(i);
     }
@@ -178,10 +167,11 @@ class crashing {
 
   restore_report restore() {
     restore_report out;
-    store_ = std::make_unique<kept_store>();
-    const auto backup = store_->parent.path() / "backup";
+    store_ = new_store();
+    const temporary_directory beside;
+    const auto backup = beside.path() / "backup";
     serve(0, [&](threaded_rig& rig) { load_and_back_up(rig, backup); });
-    disk_.restart(survival::first_ones, how_.seed);
+    machine_.restart(how_.seed);
     const auto before = std::move(store_);
     begin_from(backup, *before);
     restored_ = true;
@@ -193,21 +183,26 @@ class crashing {
     serve(2, [&](threaded_rig& rig) {
       load(rig, 0, [&] {
         await_answers(enough_answers);
-        disk_.crash();
+        machine_.crash();
       });
     });
-    disk_.restart(survival::nothing, how_.seed);
+    machine_.restart(how_.seed);
     serve(3, [](threaded_rig&) {});
     compare_offers(before->seen, out);
     out.backup_rows = backup_rows_;
-    out.lost_rows =
-        static_cast<std::int64_t>(read_log(before->directory()).rows.size()) - backup_rows_;
+    out.lost_rows = static_cast<std::int64_t>(before->place->read().rows.size()) - backup_rows_;
     store_.reset();
     out.faults = report_.losses;
     return out;
   }
 
  private:
+  std::unique_ptr<kept_store> new_store() {
+    auto out = std::make_unique<kept_store>();
+    out->place = machine_.new_place();
+    return out;
+  }
+
   void compare_offers(const driver_log& before, restore_report& out) {
     const auto highest = highest_offers(before);
     out.offers_before = static_cast<std::int64_t>(highest.size());
@@ -230,12 +225,12 @@ class crashing {
                                                 : how_.short_memory ? 3'000
                                                                     : 900);
     const auto call = 1 + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(most));
-    if (in_the_start) disk_.crash_in_call(call);
+    if (in_the_start) machine_.crash_at(call);
     serve(life, [&](threaded_rig& rig) {
-      if (!in_the_start) disk_.crash_in_call(call);
+      if (!in_the_start) machine_.crash_at(call);
       load(rig, life);
     });
-    disk_.crash();
+    machine_.crash();
     ++report_.crashes;
   }
 
@@ -246,7 +241,7 @@ class crashing {
       const auto made = storage::backup_store({.from = store_->directory(), .to = to});
       if (const auto* fault = std::get_if<actors::store_error>(&made)) lost(0, {fault->sentence});
       await_answers(enough_answers);
-      disk_.crash();
+      machine_.crash();
     });
   }
 
@@ -260,7 +255,7 @@ class crashing {
 
   /// The store begins anew with a copy of another one's log.
   void begin_from(const std::filesystem::path& backup, kept_store& other) {
-    store_ = std::make_unique<kept_store>();
+    store_ = new_store();
     std::filesystem::rename(backup, store_->directory());
     const auto head = storage::head_of_directory(store_->directory());
     if (const auto* last = std::get_if<actors::log_head>(&head)) {
@@ -301,36 +296,28 @@ class crashing {
     for (const auto& each : store_->seen.standings()) report_.offers += !each.offered_to.empty();
     report_.verdicts += static_cast<std::int64_t>(store_->seen.verdicts().size());
     store_.reset();
-    disk_.crash();
-    disk_.restart(survival::nothing, 0);
+    machine_.crash();
+    machine_.restart(0);
   }
 
   template <class Then>
   void serve(int life, Then then) {
-    first_opened = nullptr;
-    // The search is to find what is lost, and not the start, which would refuse it.
-    if (how_.never_sync) std::filesystem::remove(store_->directory() / storage::kept_head_name);
-    auto opened = storage::open_sqlite_store(
-        {.directory = store_->directory(), .restored_backup = restored_});
+    auto opened = store_->place->open({.restored_backup = restored_});
     if (const auto* fault = std::get_if<actors::store_error>(&opened)) {
       return failed_to_start(life, *fault);
-    }
-    if (how_.never_sync && first_opened != nullptr) {
-      sqlite3_exec(first_opened, "PRAGMA synchronous = OFF", nullptr, nullptr, nullptr);
     }
     std::vector<std::string> faults;
     auto where = std::make_shared<recording_store>(
         std::move(std::get<std::unique_ptr<actors::store>>(opened)), store_->expected, faults,
-        [this] { return !disk_.crashed(); });
+        [this] { return !machine_.crashed(); });
     threaded_rig::options chosen;
     chosen.threads = how_.threads;
     chosen.clock = clock_;
     chosen.restored_backup = restored_;
-    // Most writes of a life with checkpoints are theirs.
-    chosen.actors.checkpoint_interval = {how_.never_sync || life % 3 != 0 ? 60'000 : 30};
+    chosen.actors.checkpoint_interval = {!how_.checkpoints || life % 3 != 0 ? 60'000 : 30};
     if (how_.short_memory && life % 3 != 2) forget_soon(chosen.actors);
     chosen.on_fatal = [this, life](std::string_view why) {
-      if (!disk_.crashed()) lost(life, {"without a crash: " + std::string(why)});
+      if (!machine_.crashed()) lost(life, {"without a crash: " + std::string(why)});
     };
     threaded_rig rig(std::move(where), std::move(chosen));
     if (rig.start_error) return failed_to_start(life, *rig.start_error);
@@ -349,18 +336,18 @@ class crashing {
 
   void failed_to_start(int life, const actors::store_error& fault) {
     ++report_.crashes_at_start;
-    if (!disk_.crashed()) lost(life, {"it does not start: " + fault.sentence});
+    if (!machine_.crashed()) lost(life, {"it does not start: " + fault.sentence});
   }
 
   /// Looks for everything that was told. A crash meanwhile leaves it to the next life.
   void look(int life) {
-    const auto log = read_log(store_->directory());
+    const auto log = store_->place->read();
     auto losses = loss_search(log, store_->seen).run();
     for (auto& each : store_->expected.compare(log.rows, log.cut)) {
       losses.push_back(std::move(each));
     }
-    const auto verified = storage::verify_directory(store_->directory(), {});
-    if (disk_.crashed()) return;
+    const auto verified = store_->place->verify();
+    if (machine_.crashed()) return;
     lost(life, losses);
     report_.rows += static_cast<std::int64_t>(log.rows.size());
     report_.cut_rows = std::max(report_.cut_rows, log.cut);
@@ -379,7 +366,7 @@ class crashing {
   /// Until the power goes.
   void load(threaded_rig& rig, int life) {
     load(rig, life, [this] {
-      if (!disk_.wait_for_crash(10s)) disk_.crash();
+      if (!machine_.wait_for_crash(10s)) machine_.crash();
     });
   }
 
@@ -393,7 +380,7 @@ class crashing {
       incarnation.insert(0, 32 - incarnation.size(), 'a');
       const std::size_t batch = i % 4 < 2 ? 1 : 64;
       sessions.push_back(std::make_shared<rig_session>(
-          rig, disk_, i % how_.threads, "w" + std::to_string(i),
+          rig, machine_, i % how_.threads, "w" + std::to_string(i),
           driven_session::options{std::move(incarnation), batch, batch == 1 ? 4 : 24, random_()},
           store_->seen));
       sessions.back()->start();
@@ -401,28 +388,16 @@ class crashing {
     std::vector<std::unique_ptr<submitter>> submitters;
     for (std::size_t i = 0; i < how_.threads; ++i) {
       const auto of_life = how_.short_memory ? std::string() : std::to_string(life) + "-";
-      submitters.push_back(std::make_unique<submitter>(rig, disk_, i,
+      submitters.push_back(std::make_unique<submitter>(rig, machine_, i,
                                                        "j" + of_life + std::to_string(i) + "-",
                                                        store_->seen, how_.short_memory ? 100 : 0));
       submitters.back()->start(24);
     }
     std::jthread copying;
-    if (life % 2 == 1) copying = copy_wal_now_and_then();
+    if (life % 2 == 1) copying = machine_.beside(*store_->place);
     until();
     // The loops still run what was posted; the submitters must outlive that.
     rig.stop();
-  }
-
-  /// The log is copied into the database while it is written, as it is at 32 MiB of it.
-  std::jthread copy_wal_now_and_then() {
-    return std::jthread([this, file = store_->directory() / "leasehold.db"] {
-      while (!disk_.wait_for_crash(10ms)) {
-        sqlite3* db = nullptr;
-        sqlite3_open_v2(file.c_str(), &db, SQLITE_OPEN_READWRITE, nullptr);
-        sqlite3_wal_checkpoint_v2(db, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
-        sqlite3_close(db);
-      }
-    });
   }
 
   void lost(int life, const std::vector<std::string>& what) {
@@ -432,9 +407,9 @@ class crashing {
     }
   }
 
+  crash_machine& machine_;
   crash_options how_;
   std::mt19937_64 random_;
-  crash_vfs disk_;
   std::shared_ptr<server::system_clock> clock_ = machine_clock();
   bool restored_ = false;
   std::int64_t backup_rows_ = 0;
@@ -445,14 +420,12 @@ class crashing {
 
 }  // namespace
 
-restore_report run_restore(const crash_options& how) { return crashing(how).restore(); }
+restore_report run_restore(crash_machine& machine, const crash_options& how) {
+  return crashing(machine, how).restore();
+}
 
-crash_report run_crashes(const crash_options& how) {
-  sqlite3_initialize();
-  sqlite3_auto_extension(reinterpret_cast<void (*)()>(&note_opened));
-  auto report = crashing(how).run();
-  sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(&note_opened));
-  return report;
+crash_report run_crashes(crash_machine& machine, const crash_options& how) {
+  return crashing(machine, how).run();
 }
 
 std::uint64_t seed_wanted() {

@@ -9,13 +9,15 @@
 
 namespace leasehold::tests {
 
+class crash_machine;
+
 struct crash_options {
   int crashes = 1;
   std::uint64_t seed = 1;
   std::size_t threads = 2;
   std::size_t sessions = 64;
-  /// The writer does not wait for the disk: the loss that the search must find.
-  bool never_sync = false;
+  /// Checkpoints come now and then, and are most of the writes of a life that has them.
+  bool checkpoints = true;
   /// The log is cut and settled jobs are forgotten all the time, and their names come again.
   bool short_memory = false;
   /// How many crashes the same directory sees before another begins.
@@ -34,7 +36,7 @@ struct crash_report {
   std::int64_t forgotten = 0;  ///< rows that say so, as far as they were not cut
 };
 
-crash_report run_crashes(const crash_options& how);
+crash_report run_crashes(crash_machine& machine, const crash_options& how);
 
 struct restore_report {
   std::vector<std::string> faults;
@@ -45,7 +47,8 @@ struct restore_report {
 };
 
 /// A backup is taken under load, the load goes on, and the backup is served under load again.
-restore_report run_restore(const crash_options& how);
+/// For stores in directories.
+restore_report run_restore(crash_machine& machine, const crash_options& how);
 
 /// LEASEHOLD_CRASHES, or what CI runs.
 int crashes_wanted(int otherwise);

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "crash_run.hpp"
+#include "sqlite_machine.hpp"
 
 namespace leasehold::tests {
 namespace {
@@ -16,7 +17,8 @@ std::string first_of(const std::vector<std::string>& losses) {
 }
 
 TEST(Crashes, NothingThatWasAnsweredIsLostAndNothingIsHalfThere) {
-  const auto report = run_crashes({.crashes = crashes_wanted(25), .seed = seed_wanted()});
+  sqlite_machine machine;
+  const auto report = run_crashes(machine, {.crashes = crashes_wanted(25), .seed = seed_wanted()});
   std::cout << report.crashes << " crashes (" << report.crashes_at_start << " at a start), "
             << report.verdicts << " verdicts, " << report.offers << " offers, " << report.rows
             << " rows read, " << report.lost_changes << " changes that were not synced\n";
@@ -27,8 +29,9 @@ TEST(Crashes, NothingThatWasAnsweredIsLostAndNothingIsHalfThere) {
 }
 
 TEST(Crashes, NothingIsLostWhileTheLogIsCutAndJobsAreForgotten) {
-  const auto report =
-      run_crashes({.crashes = crashes_wanted(12), .seed = seed_wanted(), .short_memory = true});
+  sqlite_machine machine;
+  const auto report = run_crashes(
+      machine, {.crashes = crashes_wanted(12), .seed = seed_wanted(), .short_memory = true});
   std::cout << report.crashes << " crashes, " << report.verdicts << " verdicts, " << report.offers
             << " offers, rows up to " << report.cut_rows << " cut, " << report.forgotten
             << " forgotten jobs read\n";
@@ -38,7 +41,8 @@ TEST(Crashes, NothingIsLostWhileTheLogIsCutAndJobsAreForgotten) {
 }
 
 TEST(Crashes, ABackupTakenUnderLoadIsServedAndNoTokenSinceIsGivenAgain) {
-  const auto report = run_restore({.seed = seed_wanted()});
+  sqlite_machine machine;
+  const auto report = run_restore(machine, {.seed = seed_wanted()});
   std::cout << report.backup_rows << " rows in the backup, " << report.lost_rows
             << " behind it, tokens of " << report.offers_before << " jobs before, "
             << report.offers_after << " offers after\n";
@@ -52,7 +56,8 @@ TEST(Crashes, ABackupTakenUnderLoadIsServedAndNoTokenSinceIsGivenAgain) {
 /// The search finds what is lost when the writer does not wait for the disk: a control of the test
 /// above.
 TEST(Crashes, AWriterThatDoesNotWaitForTheDiskIsFoundOut) {
-  const auto report = run_crashes({.crashes = 4, .never_sync = true});
+  sqlite_machine machine(true);
+  const auto report = run_crashes(machine, {.crashes = 4, .checkpoints = false});
   EXPECT_THAT(report.losses, testing::Contains(testing::HasSubstr("were answered")));
   EXPECT_THAT(report.losses, testing::Contains(testing::HasSubstr("has no such row")));
   EXPECT_THAT(report.losses, testing::Contains(testing::HasSubstr("is not in the log")));

@@ -29,6 +29,9 @@ struct api_answer {
   std::string text;
 };
 
+/// What a start waits for.
+enum class waits_for { ready, listening };
+
 /// How the coordinator is reached over TLS: the files of a client.
 struct tls_trust {
   std::string ca_file;  ///< empty: it speaks no TLS
@@ -46,13 +49,21 @@ class live_server {
   explicit live_server(int threads, std::vector<std::string> more = {},
                        std::vector<std::string> variables = {},
                        const std::function<void(const std::filesystem::path&)>& fill = {},
-                       std::vector<std::string> launcher = {}, tls_trust trust = {});
+                       std::vector<std::string> launcher = {}, tls_trust trust = {},
+                       waits_for begun = waits_for::ready);
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
   /// Starts it again on the same directory and port, `once` with further arguments, and waits until
   /// it is ready.
   void start(const std::vector<std::string>& once = {});
+  /// What a start waits for from now on: a standby listens only.
+  void wait_for(waits_for begun) { begun_ = begun; }
+  /// The principals are those of another one, whose file this one was given.
+  void share_tokens(const live_server& with) {
+    tokens_ = with.tokens_;
+    clients_.clear();
+  }
   /// The same with other arguments from now on.
   void start_with(std::vector<std::string> more) {
     more_ = std::move(more);
@@ -118,6 +129,7 @@ class live_server {
   std::vector<std::string> variables_;
   std::vector<std::string> launcher_;
   tls_trust trust_;
+  waits_for begun_;
   std::uint16_t port_ = 0;
   int starts_ = 0;
   std::map<std::string, std::string> tokens_;

@@ -38,14 +38,19 @@ class peer {
 
   [[nodiscard]] bool ended() const noexcept { return ended_; }
 
-  /// Takes what is there, waiting so long for the first of it, and says what follows.
-  bool turn(std::chrono::milliseconds wait) {
+  /// Takes what is there, waiting so long for the first of it, and says what follows if it
+  /// `speaks`.
+  bool turn(std::chrono::milliseconds wait, bool speaks = true) {
     bool took = false;
     while (!ended_ && !socket_.silent_for(took ? std::chrono::milliseconds{0} : wait)) {
       took = true;
       read_one();
     }
-    while (auto next = session_.next_message()) say(*next);
+    while (speaks) {
+      const auto next = session_.next_message();
+      if (!next) break;
+      say(*next);
+    }
     return took;
   }
 
@@ -86,24 +91,33 @@ driven_session::options session_options(std::size_t number, const load_options& 
   return out;
 }
 
-void drive(std::vector<std::unique_ptr<peer>> peers) {
+/// The silence after which nothing more is on its way to one that says nothing.
+constexpr std::chrono::milliseconds last_answers{300};
+
+void drive(const std::stop_token& enough, std::vector<std::unique_ptr<peer>> peers) {
+  auto heard = std::chrono::steady_clock::now();
   while (!peers.empty()) {
+    const bool speaks = !enough.stop_requested();
     bool took = false;
-    for (const auto& each : peers) took = each->turn(std::chrono::milliseconds{0}) || took;
+    for (const auto& each : peers) took = each->turn(std::chrono::milliseconds{0}, speaks) || took;
     std::erase_if(peers, [](const auto& each) { return each->ended(); });
-    if (!took && !peers.empty()) peers.front()->turn(std::chrono::milliseconds{1});
+    if (!took && !peers.empty()) took = peers.front()->turn(std::chrono::milliseconds{1}, speaks);
+    const auto now = std::chrono::steady_clock::now();
+    if (took || speaks) heard = now;
+    if (now >= heard + last_answers) return;
   }
 }
 
-/// Submits one job after another until there is no answer any more.
-void submit_jobs(tools::client_options where, driver_log& log, const std::string& prefix) {
+/// Submits one job after another until there is no answer any more, or enough.
+void submit_jobs(const std::stop_token& enough, tools::client_options where, driver_log& log,
+                 const std::string& prefix) {
   tools::http_client client(std::move(where));
   const json::object policy{{"ack_timeout_ms", 200},
                             {"lease_duration_ms", 400},
                             {"recovery_grace_ms", 50},
                             {"reconcile_window_ms", 200},
                             {"cancel_grace_ms", 100}};
-  for (int i = 1;; ++i) {
+  for (int i = 1; !enough.stop_requested(); ++i) {
     const auto job = prefix + std::to_string(i);
     const auto payload = "work of " + job;
     log.keep_submit(job, payload);
@@ -133,11 +147,12 @@ socket_load::socket_load(const live_server& server, driver_log& log, const load_
     peers[i % how.threads].push_back(std::move(made));
   }
   for (std::size_t i = 0; i < how.threads; ++i) {
-    threads_.emplace_back([mine = std::move(peers[i])]() mutable { drive(std::move(mine)); });
+    threads_.emplace_back([mine = std::move(peers[i])](const std::stop_token& enough) mutable {
+      drive(enough, std::move(mine));
+    });
     threads_.emplace_back(
-        [where, &log, prefix = "j" + std::to_string(how.life) + "-" + std::to_string(i) + "-"] {
-          submit_jobs(where, log, prefix);
-        });
+        [where, &log, prefix = "j" + std::to_string(how.life) + "-" + std::to_string(i) + "-"](
+            const std::stop_token& enough) { submit_jobs(enough, where, log, prefix); });
   }
 }
 

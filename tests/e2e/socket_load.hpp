@@ -1,4 +1,5 @@
-// The driver's sessions over sockets, and submits over HTTP, until the server is gone.
+// The driver's sessions over sockets, and submits over HTTP, until the server is gone. Submits
+// follow a standby to the active one, until the load ends.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ class socket_load {
  public:
   /// Connects all sessions and begins.
   socket_load(const live_server& server, tests::driver_log& log, const load_options& how);
-  /// Waits until every socket has ended.
+  /// Says no more, and waits until every socket has ended or is silent.
   ~socket_load() = default;
   socket_load(const socket_load&) = delete;
   socket_load& operator=(const socket_load&) = delete;

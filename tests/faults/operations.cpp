@@ -221,6 +221,8 @@ operation backs_up() {
             }
             return ending::done;
           },
+          true,
+          false,
           true};
 }
 
@@ -239,6 +241,7 @@ operation copies_its_log() {
                  }};
   what.options.wal_bytes = 0;
   what.in_parts = true;
+  what.of_directories = true;
   return what;
 }
 

@@ -23,6 +23,8 @@ struct operation {
   bool reads = false;
   /// It asks for several things, of which the first may be done.
   bool in_parts = false;
+  /// It is about the files of a store in a directory.
+  bool of_directories = false;
 };
 
 const std::vector<operation>& all_operations();

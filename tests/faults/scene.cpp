@@ -5,8 +5,6 @@
 #include <sstream>
 #include <utility>
 
-#include "src/store/verify.hpp"
-#include "support/stored_log.hpp"
 #include "support/waiting_store.hpp"
 
 namespace leasehold::tests {
@@ -35,11 +33,18 @@ void describe(std::ostream& out, const actors::lease_view& view, bool with_insta
 }  // namespace
 
 scene::scene(std::filesystem::path directory, std::shared_ptr<manual_clock> clock,
-             const scene_options& how)
-    : directory_(std::move(directory)) {
-  auto opened = storage::open_sqlite_store({.directory = directory_,
-                                            .restored_backup = how.restored_backup,
-                                            .wal_bytes = how.wal_bytes});
+             const scene_options& how) {
+  directory_place where(std::move(directory));
+  start(where, std::move(clock), how);
+}
+
+scene::scene(log_place& where, std::shared_ptr<manual_clock> clock, const scene_options& how) {
+  start(where, std::move(clock), how);
+}
+
+void scene::start(log_place& where, std::shared_ptr<manual_clock> clock, const scene_options& how) {
+  directory_ = where.directory();
+  auto opened = where.open({.restored_backup = how.restored_backup, .wal_bytes = how.wal_bytes});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) {
     error_ = std::move(*fault);
     return;
@@ -97,34 +102,6 @@ std::string scene::picture(bool with_instants) {
   out << "payload " << rig->counters->payload_bytes.value() << " conflicts "
       << rig->counters->ownership_conflicts.value() << '\n';
   return out.str();
-}
-
-std::vector<protocol::stored_row> rows_of(const std::filesystem::path& directory) {
-  auto log = read_log(directory);
-  for (const auto& fault : log.faults) ADD_FAILURE() << fault;
-  return std::move(log.rows);
-}
-
-std::vector<std::string> history_of(const std::filesystem::path& directory) {
-  std::vector<std::string> lines;
-  for (const auto& row : rows_of(directory)) {
-    if (row.key.lease.value.empty()) continue;
-    lines.push_back(row.key.lease.value + " " + std::string(word(row.input.kind)) + " " +
-                    std::string(word(row.answer.decision)) + " " +
-                    std::string(word(row.answer.reason)));
-  }
-  return lines;
-}
-
-void expect_proven(const std::filesystem::path& directory) {
-  const auto said = storage::verify_directory(directory, {});
-  if (const auto* fault = std::get_if<actors::store_error>(&said)) {
-    ADD_FAILURE() << fault->sentence;
-    return;
-  }
-  for (const auto& each : std::get<storage::verify_report>(said).problems) {
-    ADD_FAILURE() << "verify: row " << each.row.value << ": " << each.sentence;
-  }
 }
 
 }  // namespace leasehold::tests

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "src/store/sqlite_store.hpp"
 #include "support/coordinator_rig.hpp"
+#include "support/log_place.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace leasehold::tests {
@@ -25,6 +25,8 @@ class scene {
  public:
   scene(std::filesystem::path directory, std::shared_ptr<manual_clock> clock,
         const scene_options& how = {});
+  /// On any store.
+  scene(log_place& where, std::shared_ptr<manual_clock> clock, const scene_options& how = {});
 
   /// Why it did not start.
   [[nodiscard]] const std::optional<actors::store_error>& start_error() const { return error_; }
@@ -48,6 +50,7 @@ class scene {
   std::unique_ptr<coordinator_rig> rig;
 
  private:
+  void start(log_place& where, std::shared_ptr<manual_clock> clock, const scene_options& how);
   std::string picture(bool with_instants);
 
   temporary_directory beside_;
@@ -57,11 +60,15 @@ class scene {
   std::map<std::string, std::unique_ptr<rig_worker>> workers_;
 };
 
-/// What the log of a directory says of leases, one line for each row; read with plain SQL.
-std::vector<std::string> history_of(const std::filesystem::path& directory);
-/// All rows, and the row before the first.
-std::vector<protocol::stored_row> rows_of(const std::filesystem::path& directory);
-/// Fails when anything in the directory does not follow.
-void expect_proven(const std::filesystem::path& directory);
+/// The same for a directory as for any place.
+inline std::vector<std::string> history_of(const std::filesystem::path& directory) {
+  return history_of(directory_place(directory));
+}
+inline std::vector<protocol::stored_row> rows_of(const std::filesystem::path& directory) {
+  return rows_of(directory_place(directory));
+}
+inline void expect_proven(const std::filesystem::path& directory) {
+  expect_proven(directory_place(directory));
+}
 
 }  // namespace leasehold::tests

@@ -70,6 +70,32 @@ TEST_F(options_test, FlagsOverruleVariablesAndThoseTheFile) {
   EXPECT_EQ(o.max_downtime.ms, 4 * 3'600'000);
 }
 
+TEST_F(options_test, AStoreWithoutAUrlIsTheDataDirectorys) {
+  const auto in = [](const char* directory) {
+    return storage::store_place(storage::sqlite_place{directory});
+  };
+  EXPECT_EQ(good({"--data", "/d"}).place_of_store(), in("/d"));
+  EXPECT_EQ(good({"--data", "/d", "--store", "sqlite:/s"}).place_of_store(), in("/s"));
+  EXPECT_EQ(good({"--store", "sqlite:/s/leasehold.db"}).place_of_store(), in("/s"));
+  EXPECT_EQ(good({"--config", write("store = \"sqlite:/f\"\n")}).place_of_store(), in("/f"));
+  EXPECT_EQ(good({}, {{"LEASEHOLD_STORE", "postgres://u@h/d"}}).place_of_store(),
+            storage::store_place(storage::postgres_place{"postgres://u@h/d"}));
+  EXPECT_THAT(refused({"--store", "mysql://u:hunter2@h/d"}),
+              AllOf(HasSubstr("postgres"), Not(HasSubstr("hunter2"))));
+}
+
+TEST_F(options_test, APasswordInTheUrlOfAStoreIsNeverRepeated) {
+  const std::string url = "postgres://u:hunter2@h/d?sslpassword=hunter2";
+  const options o = good({"--store", url});
+  EXPECT_EQ(o.place_of_store(), storage::store_place(storage::postgres_place{url}));
+  EXPECT_THAT(storage::shown(o.place_of_store()), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(print_config(o),
+              AllOf(HasSubstr("store = \"postgres://u@h/d\""), Not(HasSubstr("hunter2"))));
+  EXPECT_THAT(refused({url}), Not(HasSubstr("hunter2")));
+  EXPECT_THAT(refused({"--store", url, "--store", url}), Not(HasSubstr("hunter2")));
+  EXPECT_EQ(changed_until_restart(o, good({"--store", "postgres://u@h/e"})), "store");
+}
+
 TEST_F(options_test, AQueueTakesTheDefaultPolicyAndItsOwnKeys) {
   const std::string file = write(
       "[queues.build]\nmax_live = 3\n[queues.build.policy]\nmax_attempts = 5\n"
@@ -177,6 +203,15 @@ TEST_F(options_test, AnAddressThatIsNoneIsRefusedWithAnExample) {
   }
 }
 
+TEST_F(options_test, TheAddressThatIsToldToClientsHasAPort) {
+  for (const char* text : {"a.example.com:7878", "10.0.0.1:1", "[::1]:65535", "node_1:7"}) {
+    EXPECT_EQ(good({"--advertise", text}).advertise, text);
+  }
+  for (const char* text : {"a.example.com", "a:0", "a:65536", ":1", "http://a:1", "a b:1", "::1"}) {
+    EXPECT_THAT(refused({"--advertise", text}), HasSubstr("a.example.com:7878")) << text;
+  }
+}
+
 TEST_F(options_test, APolicyOutOfItsBoundsNamesTheKey) {
   EXPECT_THAT(refused({"--policy-lease-duration-ms", "0"}), HasSubstr("lease_duration_ms"));
   EXPECT_THAT(refused({"--policy-on-expiry", "sometimes"}), HasSubstr("on_expiry"));
@@ -236,7 +271,8 @@ TEST_F(options_test, HelpTellsTheDefaultAndTheRangeOfEveryFlag) {
   for (const config_key& key : config_keys()) {
     // What follows from other things is told in words.
     const bool names_a_file = key.kind == key_kind::text && key.name.starts_with("tls.");
-    const bool follows = key.name == "data" || key.name == "principals" || names_a_file;
+    const bool follows = key.name == "data" || key.name == "store" || key.name == "principals" ||
+                         key.name == "advertise" || names_a_file;
     if (key.at != nullptr) expect_told(std::string(key.name), !follows);
   }
   for (const auto& key : protocol::policy_keys()) {

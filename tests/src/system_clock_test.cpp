@@ -121,6 +121,24 @@ TEST(SystemClock, AWallClockOutsideTheDowntimeIsNotReadyAndNamesBothFlags) {
   }
 }
 
+TEST(SystemClock, WhereTheAnchorMayBeAnotherMachinesALittleBehindIsNoTimeAtAll) {
+  machine here;
+  here.boot_id = "boot-2";
+  constexpr duration behind{60'000};
+  const auto start_at = [&](std::int64_t elapsed) {
+    here.wall_ms = anchor_of_boot_1().wall_ms + elapsed;
+    return system_clock::start(here.sources(), anchor_of_boot_1(), max_downtime,
+                               accepted_clock::none, behind);
+  };
+  for (const std::int64_t elapsed : {-behind.ms, std::int64_t{-1}, std::int64_t{0}}) {
+    const auto outcome = start_at(elapsed);
+    const auto* clock = std::get_if<std::shared_ptr<system_clock>>(&outcome);
+    ASSERT_NE(clock, nullptr) << elapsed;
+    EXPECT_EQ((*clock)->now(), anchor_of_boot_1().coordinator_time);
+  }
+  EXPECT_TRUE(std::holds_alternative<clock_refused>(start_at(-behind.ms - 1)));
+}
+
 TEST(SystemClock, TheOperatorsFlagDecidesHowMuchTimeHasPassed) {
   machine here;
   here.boot_id = "boot-2";

@@ -24,6 +24,8 @@ class fake_gateway final : public actors::gateway {
   std::vector<actors::queue_view> all_queues;
   /// The answer to the next operations; none: what the operation deserves of itself.
   std::optional<actors::answer> answer_with;
+  /// Happens while an operation, or a look at the queues, is under way.
+  std::function<void()> meanwhile = [] {};
 
   // ---- what a test looks at
   std::vector<std::string> calls;  ///< of the coordinator, by name, in their order
@@ -111,6 +113,7 @@ class fake_gateway final : public actors::gateway {
                std::function<void(actors::answer)> reply) override {
     calls.emplace_back("operate");
     operated.emplace_back(key, what);
+    meanwhile();
     if (answer_with) return reply(*answer_with);
     const auto found = jobs.find(key);
     if (found == jobs.end()) {
@@ -208,6 +211,7 @@ class fake_gateway final : public actors::gateway {
   void queues(protocol::tenant_id tenant,
               std::function<void(std::vector<actors::queue_view>)> reply) override {
     calls.emplace_back("queues");
+    meanwhile();
     auto out = all_queues;
     std::erase_if(out, [&](const auto& q) { return q.tenant != tenant; });
     reply(std::move(out));

@@ -45,10 +45,14 @@ class memory_dispatch_store final : public actors::dispatch_store {
     const std::lock_guard lock(mutex_);
     loses_answer_ = true;
   }
-  /// No event can be appended until it is told again.
-  void refuse_events(bool refuses) {
+  /// In the way of an event that is to be appended, and out of it again.
+  void put_event(const protocol::dispatch_event& event) {
     const std::lock_guard lock(mutex_);
-    rows_.refuses_events = refuses;
+    rows_.events[{event.key, event.version}] = event;
+  }
+  void remove_event(const protocol::dispatch_event& event) {
+    const std::lock_guard lock(mutex_);
+    rows_.events.erase({event.key, event.version});
   }
 
   // ---- what is stored
@@ -207,7 +211,7 @@ class memory_dispatch_store final : public actors::dispatch_store {
     }
     fault close_unread(const protocol::dispatch_change&) override { return {}; }
     fault append(const protocol::dispatch_event& event) override {
-      if (refuses_events || !events.try_emplace({event.key, event.version}, event).second) {
+      if (!events.try_emplace({event.key, event.version}, event).second) {
         return actors::store_error{actors::store_error::kind::io, "the event is refused"};
       }
       return {};
@@ -247,7 +251,6 @@ class memory_dispatch_store final : public actors::dispatch_store {
     std::map<std::pair<protocol::lease_key, std::int64_t>, protocol::dispatch_event> events;
     std::map<std::pair<protocol::lease_key, protocol::generation>, protocol::process_handle>
         handles;
-    bool refuses_events = false;
 
    private:
     std::optional<protocol::dispatch_record> before_part_;

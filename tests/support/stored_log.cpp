@@ -48,10 +48,14 @@ std::string each_row(sqlite3* db, std::string_view sql,
 }
 
 void take_batch(sqlite3_stmt* from, stored_log& into) {
-  const auto first = sqlite3_column_int64(from, 0);
-  const auto last = sqlite3_column_int64(from, 1);
-  const std::string_view body(static_cast<const char*>(sqlite3_column_blob(from, 2)),
-                              static_cast<std::size_t>(sqlite3_column_bytes(from, 2)));
+  add_batch(into, sqlite3_column_int64(from, 0), sqlite3_column_int64(from, 1),
+            {static_cast<const char*>(sqlite3_column_blob(from, 2)),
+             static_cast<std::size_t>(sqlite3_column_bytes(from, 2))});
+}
+
+}  // namespace
+
+void add_batch(stored_log& into, std::int64_t first, std::int64_t last, std::string_view body) {
   auto read = protocol::decode_rows(body, {first});
   const auto expected = into.cut + static_cast<std::int64_t>(into.rows.size()) + 1;
   if (first != expected || read.broken ||
@@ -61,8 +65,6 @@ void take_batch(sqlite3_stmt* from, stored_log& into) {
   }
   std::ranges::move(read.rows, std::back_inserter(into.rows));
 }
-
-}  // namespace
 
 stored_log read_log(const std::filesystem::path& directory) {
   stored_log out;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,8 @@ struct stored_log {
   std::vector<std::string> faults;             ///< why it could not be read as a whole
 };
 stored_log read_log(const std::filesystem::path& directory);
+/// Adds the next batch as it stands in a log, and what is wrong with it.
+void add_batch(stored_log& into, std::int64_t first, std::int64_t last, std::string_view body);
 
 /// Compares a log with what a driver has seen; each fault is a sentence. What was cut from the
 /// front of the log is there when a base row of its lease is, or a row or floor that says that the

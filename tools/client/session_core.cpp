@@ -33,6 +33,7 @@ void worker_session::core::open(local_time now) {
   phase_ = phase::greeting;
   sending_.last_frame_id = 0;
   opened_at_ = last_heard_ = now;
+  asked_since_.reset();
   early_.clear();
   out_.clear();
   drained_here_ = false;
@@ -68,6 +69,7 @@ void worker_session::core::close(local_time now, std::uint16_t code) {
 void worker_session::core::receive(local_time now, const protocol::coordinator_frame& frame) {
   if (phase_ == phase::closed || phase_ == phase::stopped) return;
   last_heard_ = now;
+  asked_since_.reset();
   const bool greets = std::holds_alternative<protocol::welcome>(frame.body);
   if (phase_ == phase::greeting && !greets) {
     if (early_.size() < options_.most_early) early_.push_back(frame);
@@ -164,7 +166,7 @@ void worker_session::core::tick_session(local_time now) {
     over(over_reason::no_welcome);
   }
   if (phase_ != phase::open) return;
-  if (now >= last_heard_ + protocol::duration{heartbeat_interval_.ms * silent_intervals}) {
+  if (now >= silent_at()) {
     over(over_reason::silent);
   } else if (drained_here_ && (held_.empty() || now >= leave_by_)) {
     over(over_reason::moved);
@@ -173,8 +175,16 @@ void worker_session::core::tick_session(local_time now) {
   }
 }
 
+local_time worker_session::core::silent_at() const {
+  const auto by_heartbeat =
+      last_heard_ + protocol::duration{heartbeat_interval_.ms * silent_intervals};
+  if (!asked_since_ || options_.answer_silence.ms == 0) return by_heartbeat;
+  return std::min(by_heartbeat, *asked_since_ + options_.answer_silence);
+}
+
 void worker_session::core::flush(local_time now) {
   outbox_.flush(now, sending_, out_, [&](const grant& what, protocol::instant sent_at) {
+    if (!asked_since_) asked_since_ = now;
     const auto at = held_.find(what);
     if (at == held_.end()) return;
     at->second.last_sent = protocol::later(at->second.last_sent, sent_at);
@@ -189,8 +199,7 @@ std::optional<local_time> worker_session::core::next_tick() const {
   if (phase_ == phase::stopped) return next;
   if (phase_ == phase::greeting) next = opened_at_ + options_.welcome_timeout;
   if (phase_ == phase::open) {
-    next = std::min(next_credit_,
-                    last_heard_ + protocol::duration{heartbeat_interval_.ms * silent_intervals});
+    next = std::min(next_credit_, silent_at());
     if (const auto due = outbox_.next_due()) earliest(next, *due);
     if (drained_here_) earliest(next, leave_by_);
   }

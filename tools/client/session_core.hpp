@@ -137,6 +137,8 @@ class worker_session::core {
 
   // ---- the session (session_core.cpp)
   void tick_session(local_time now);
+  /// When a session that hears nothing is over.
+  [[nodiscard]] local_time silent_at() const;
   void flush(local_time now);
   void say(local_time now, decltype(protocol::worker_frame::body) body);
   void give_credit(local_time now);
@@ -157,6 +159,7 @@ class worker_session::core {
   protocol::duration heartbeat_interval_{10000};
   local_time opened_at_;
   local_time last_heard_;
+  std::optional<local_time> asked_since_;  ///< the first frame went out after the last was heard
   local_time clock_sampled_at_;
   local_time leave_by_;  ///< drained: when to go elsewhere at the latest
   std::int64_t credit_sequence_ = 0;

@@ -251,6 +251,8 @@ void beast_link::refused(const attempt_ptr& a, error_code error) {
     std::int64_t seconds = 0;
     std::from_chars(after.data(), after.data() + after.size(), seconds);
     how.retry_after = {std::clamp<std::int64_t>(seconds, 0, 3600) * 1000};
+    how.is_standby = a->response.body().find(R"("reason":"standby")") != std::string::npos;
+    how.active = std::string(a->response["Leasehold-Active"]);
   }
   end(a, how);
 }

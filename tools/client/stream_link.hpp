@@ -32,6 +32,8 @@ struct link_end {
   std::uint16_t close_code = 0;  ///< 0: there was no close frame
   int http_status = 0;           ///< of a refused upgrade; else 0
   protocol::duration retry_after{0};
+  bool is_standby = false;  ///< refused by one that is not the active coordinator
+  std::string active;       ///< HOST:PORT of the one that is, as the standby says; may be empty
   std::string sentence;
 };
 

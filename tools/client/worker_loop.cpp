@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t message_bytes = std::size_t{16} * 1024;
 constexpr std::size_t message_frames = 256;
 constexpr protocol::duration least_pause{20};
+constexpr protocol::duration silence_with_others{3000};
 
 std::size_t size_of(const protocol::worker_frame& frame) {
   const auto* about = std::get_if<protocol::lease_frame>(&frame.body);
@@ -26,6 +27,8 @@ session_options session_options_of(const worker_options& chosen) {
   options.client_version = chosen.client_version;
   options.queues = chosen.queues;
   options.jitter_seed = std::random_device{}();
+  // Where somebody else may serve, an open socket that says nothing is not waited for long.
+  if (chosen.urls.size() > 1) options.answer_silence = silence_with_others;
   return options;
 }
 
@@ -154,6 +157,9 @@ void worker::loop::on_end(const link_end& how) {
     give_up(how.sentence, how.http_status);
   } else if (!session_.stopped()) {
     tell(worker_event::kind::disconnected, how.sentence, {}, how.http_status);
+    if (!how.active.empty()) {
+      follow(parse_stream_address((where_.tls ? "wss://" : "ws://") + how.active));
+    }
     connect_later(now, how);
   }
   turn();
@@ -163,19 +169,40 @@ void worker::loop::on_wake() { turn(); }
 
 void worker::loop::connect() {
   connect_at_.reset();
-  const auto where = sent_to_ ? *std::exchange(sent_to_, std::nullopt)
-                              : addresses_[next_address_++ % addresses_.size()];
-  link_->open(where, options_.token, options_.json);
+  where_ = sent_to_ ? *std::exchange(sent_to_, std::nullopt)
+                    : addresses_[next_address_++ % addresses_.size()];
+  link_->open(where_, options_.token, options_.json);
 }
 
-/// Full jitter: anything up to a bound that doubles with each round of failures [R8].
+void worker::loop::follow(const std::optional<stream_address>& to) {
+  if (!to || *to == where_) return;
+  // Whoever asked for TLS everywhere does not send the token without it because somebody says so.
+  const bool may_be_plain = std::ranges::any_of(addresses_, [](const auto& a) { return !a.tls; });
+  if (to->tls || may_be_plain) sent_to_ = to;
+}
+
+/// Full jitter: anything up to a bound that doubles with each round of failures [R8]. What one
+/// address asks for in waiting is no reason to be late at another.
 void worker::loop::connect_later(local_time now, const link_end& how) {
-  const auto rounds =
-      std::min<std::int64_t>(failures_++ / static_cast<std::int64_t>(addresses_.size()), 16);
+  const auto count = static_cast<std::int64_t>(addresses_.size());
+  const auto rounds = std::min<std::int64_t>(failures_++ / count, 16);
+  met_standby_ = met_standby_ || how.is_standby;
+  const bool is_round_over = !sent_to_ && failures_ % count == 0;
+  if (is_round_over && std::exchange(met_standby_, false)) {
+    // It serves once the store is its own, which is soon or not before somebody looks after it.
+    const auto pause = std::max<std::int64_t>(how.retry_after.ms, 1000);
+    connect_at_ = now + protocol::duration{pause + random_ms(pause)};
+    return;
+  }
   const auto bound = std::min(options_.reconnect_most.ms, options_.reconnect_first.ms << rounds);
-  const auto pause = std::uniform_int_distribution<std::int64_t>(
-      least_pause.ms, std::max(least_pause.ms, bound))(random_);
-  connect_at_ = now + protocol::duration{std::max(pause, how.retry_after.ms)};
+  const auto pause = random_ms(std::max(least_pause.ms, bound));
+  const auto asked = is_round_over || count == 1 ? how.retry_after.ms : 0;
+  connect_at_ = now + protocol::duration{std::max(pause, sent_to_ ? 0 : asked)};
+}
+
+std::int64_t worker::loop::random_ms(std::int64_t most) {
+  return std::uniform_int_distribution<std::int64_t>(least_pause.ms,
+                                                     std::max(least_pause.ms, most))(random_);
 }
 
 void worker::loop::give_up(std::string why, int http_status) {
@@ -296,10 +323,7 @@ void worker::loop::on(const session_ready& what) {
 }
 
 void worker::loop::on(const session_drain& what) {
-  sent_to_ = parse_stream_address(what.where);
-  // Whoever asked for TLS everywhere does not send the token without it because somebody says so.
-  const bool may_be_plain = std::ranges::any_of(addresses_, [](const auto& a) { return !a.tls; });
-  if (sent_to_ && !sent_to_->tls && !may_be_plain) sent_to_.reset();
+  follow(parse_stream_address(what.where));
   tell(worker_event::kind::draining, what.where);
 }
 

@@ -80,6 +80,9 @@ class worker::loop final : public link_events, public job_reports {
   void set_alarm(local_time now);
   void connect();
   void connect_later(local_time now, const link_end& how);
+  /// Goes where the other side says that it serves, if the token may go there.
+  void follow(const std::optional<stream_address>& to);
+  [[nodiscard]] std::int64_t random_ms(std::int64_t most);
   void give_up(std::string why, int http_status = 0);
   void close_when_said();
   void count();
@@ -98,7 +101,8 @@ class worker::loop final : public link_events, public job_reports {
   worker_options options_;
   std::vector<stream_address> addresses_;
   std::size_t next_address_ = 0;
-  std::optional<stream_address> sent_to_;  ///< where a draining coordinator sends us
+  stream_address where_;                   ///< of the connection that is open, opening or ended
+  std::optional<stream_address> sent_to_;  ///< where a draining coordinator or a standby sends us
   worker_session session_;
   protocol::codec codec_;
   chaos_channel<protocol::worker_frame> to_coordinator_;
@@ -107,6 +111,7 @@ class worker::loop final : public link_events, public job_reports {
   bool was_ready_ = false;  ///< a coordinator took this worker before
   bool leaving_ = false;
   std::int64_t failures_ = 0;
+  bool met_standby_ = false;  ///< since every address was tried once more
   std::optional<local_time> connect_at_;
   std::mt19937_64 random_;
   std::map<grant, std::weak_ptr<job_work>> works_;

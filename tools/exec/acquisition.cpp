@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "tools/api.hpp"
@@ -16,6 +17,8 @@ using std::chrono::milliseconds;
 
 /// How long a coordinator that does not answer is tried when the lock is not waited for.
 constexpr milliseconds effort_without_wait{2000};
+/// The same where another one may be taking over: a term of theirs, and the recovery.
+constexpr milliseconds effort_with_others{15'000};
 /// One try is given so long, however short the wait is.
 constexpr milliseconds least_connect{500};
 constexpr milliseconds longest_connect{5000};
@@ -37,13 +40,16 @@ class asking {
         plan_(std::move(plan)),
         began_(boot_clock::now()),
         wait_end_(began_ + plan_.wait),
-        effort_end_(plan_.wait.count() > 0 ? wait_end_ : began_ + effort_without_wait) {}
+        effort_end_(plan_.wait.count() > 0 ? wait_end_ : began_ + effort(client)) {}
 
   std::variant<acquired_lock, not_acquired> run();
 
  private:
   using outcome = std::optional<not_acquired>;  // nothing: ask again
 
+  static milliseconds effort(const lock_client& client) {
+    return client.has_others() ? effort_with_others : effort_without_wait;
+  }
   outcome after(const lock_refusal& refusal);
   outcome after(const transport_failure& failure);
   outcome pause(boot_time end, milliseconds wanted, not_acquired when_over);
@@ -112,6 +118,8 @@ void asking::begin_request() { is_sent_ = false; }
 asking::outcome asking::pause(boot_time end, milliseconds wanted, not_acquired when_over) {
   const auto left = until(end);
   pause_ = std::min(2 * pause_, longest_pause);
+  // Those who were refused together do not come back together.
+  wanted += milliseconds(std::random_device()() % static_cast<unsigned>(wanted.count() / 4 + 1));
   pollfd stop{plan_.stop_descriptor, POLLIN, 0};
   ::poll(&stop, 1, static_cast<int>(std::min(wanted, left).count()));
   if (stop.revents != 0) return not_acquired{exit_code::interrupted, "it was stopped"};

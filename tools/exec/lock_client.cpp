@@ -117,6 +117,7 @@ lock_answer<json::object> lock_client::post(const char* target, const json::obje
   what.method = "POST";
   what.target = target;
   what.body = json::serialize(body);
+  what.may_repeat = true;  // each has a request_id, or a sequence
   return call(what, longest);
 }
 

@@ -70,6 +70,9 @@ class lock_client {
 
   using patience = std::chrono::milliseconds;
 
+  /// Whether another coordinator may answer where one does not.
+  [[nodiscard]] bool has_others() const noexcept { return client_.has_others(); }
+
   /// How long a connection that is opened from now on may take.
   void connect_within(std::chrono::milliseconds longest) noexcept {
     client_.connect_within(longest);

@@ -87,7 +87,7 @@ struct session_drain {
 };
 
 enum class over_reason : std::uint8_t {
-  silent,      ///< nothing was heard for three heartbeat intervals
+  silent,      ///< nothing was heard for three heartbeat intervals, or for answer_silence
   no_welcome,  ///< Hello was not answered in time
   moved,       ///< drained: go elsewhere
   goodbye,     ///< said goodbye on purpose

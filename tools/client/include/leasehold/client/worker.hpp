@@ -30,7 +30,8 @@ struct worker_event {
 };
 
 struct worker_options {
-  /// ws://HOST:PORT[/v1/stream], or with wss, http or https; tried in turn.
+  /// ws://HOST:PORT[/v1/stream], or with wss, http or https: of the coordinators of one store,
+  /// tried in turn. One that is a standby may name another; the token goes there too.
   std::vector<std::string> urls;
   std::string token;                ///< bearer token; never logged; empty: none is sent
   std::vector<queue_slots> queues;  ///< at most most_slots in all

@@ -33,6 +33,9 @@ struct session_options {
   protocol::duration resend_first{500};  ///< an unanswered frame is sent again after this,
   protocol::duration resend_most{5000};  ///< doubled each time up to this
   protocol::duration welcome_timeout{3000};
+  /// The session is over when a frame went out and nothing at all was heard for so long since; 0:
+  /// only missing heartbeats end it.
+  protocol::duration answer_silence{0};
   protocol::duration credit_interval{10000};
   protocol::duration progress_interval{100};  ///< between two progress frames of one grant
   std::size_t most_in_flight = 256;           ///< frames sent and unanswered

@@ -1,0 +1,96 @@
+// A store in front of another that hears when a commit or a checkpoint was refused because another
+// coordinator has taken the store over.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "leasehold/actors/store.hpp"
+
+namespace leasehold::server {
+
+class watched_store final : public actors::store {
+ public:
+  using on_deposed = std::function<void(const std::string& sentence)>;
+
+  /// `tell` is called on threads of the store.
+  watched_store(std::unique_ptr<actors::store> behind, on_deposed tell)
+      : tell_(std::make_shared<const on_deposed>(std::move(tell))), behind_(std::move(behind)) {}
+
+  actors::store_result<actors::recovered_head> recover(
+      const std::function<void(const actors::store_state&)>& on_state,
+      const std::function<void(actors::checkpoint_entry&&)>& on_record,
+      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
+      const std::function<void(actors::stored_batch&&)>& on_batch) override {
+    return behind_->recover(on_state, on_record, on_policy, on_batch);
+  }
+  void commit(actors::batch what,
+              std::function<void(actors::store_result<actors::committed>)> done) override {
+    behind_->commit(std::move(what), watched(std::move(done)));
+  }
+  void checkpoint(actors::checkpoint_slice slice,
+                  std::function<void(actors::store_result<bool>)> done) override {
+    behind_->checkpoint(std::move(slice), watched(std::move(done)));
+  }
+  void read_grant(protocol::lease_key key, protocol::row_number newest,
+                  std::function<void(actors::store_result<actors::stored_grant>)> done) override {
+    behind_->read_grant(std::move(key), newest, std::move(done));
+  }
+  void read_requests(protocol::lease_key key, protocol::row_number newest, protocol::generation gen,
+                     protocol::instant since,
+                     std::function<void(actors::store_result<std::vector<protocol::past_request>>)>
+                         done) override {
+    behind_->read_requests(std::move(key), newest, gen, since, std::move(done));
+  }
+  void find_row_before(
+      protocol::instant at,
+      std::function<void(actors::store_result<protocol::row_number>)> done) override {
+    behind_->find_row_before(at, std::move(done));
+  }
+  void cut(protocol::row_number upto,
+           std::function<void(actors::store_result<protocol::row_number>)> done) override {
+    behind_->cut(upto, watched(std::move(done)));
+  }
+  actors::store_result<std::optional<protocol::policy>> find_policy(
+      protocol::policy_id id) override {
+    return behind_->find_policy(id);
+  }
+  actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
+      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit) override {
+    return behind_->rows_of_lease(key, newest, limit);
+  }
+  actors::store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
+                                                                    std::size_t limit) override {
+    return behind_->rows_from(from, limit);
+  }
+  actors::store_result<std::vector<actors::stored_batch>> batches_from(protocol::row_number from,
+                                                                       std::size_t limit) override {
+    return behind_->batches_from(from, limit);
+  }
+  actors::store_result<actors::log_head> head() override { return behind_->head(); }
+
+ private:
+  template <class T>
+  using on_done = std::function<void(actors::store_result<T>)>;
+
+  /// The role has ended before anybody hears of the refusal.
+  template <class T>
+  on_done<T> watched(on_done<T> done) {
+    return [tell = tell_, done = std::move(done)](actors::store_result<T> result) {
+      const auto* fault = std::get_if<actors::store_error>(&result);
+      if (fault != nullptr && fault->what == actors::store_error::kind::deposed) {
+        (*tell)(fault->sentence);
+      }
+      done(std::move(result));
+    };
+  }
+
+  std::shared_ptr<const on_deposed> tell_;
+  std::unique_ptr<actors::store> behind_;
+};
+
+}  // namespace leasehold::server
