@@ -12,9 +12,7 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   find_program(LEASEHOLD_CCACHE ccache)
   if(LEASEHOLD_CCACHE)
-    # Build directories share what they compile, precompiled headers included.
-    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_NOHASHDIR=1
-      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${LEASEHOLD_CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/cached)
     add_compile_options(-fpch-preprocess)
   endif()
   find_program(LEASEHOLD_MOLD mold)

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "src/store/postgres_dispatch.hpp"
-#include "src/store/sqlite_dispatch.hpp"
+#include "src/store/open_dispatches.hpp"
 
 namespace leasehold::server {
 
@@ -21,15 +20,7 @@ actors::store_result<std::unique_ptr<actors::dispatch_store>> open_dispatches(
   const auto now = [machine](const actors::clock_anchor& anchor) {
     return coordinator_time(machine, anchor);
   };
-  if (const auto* file = std::get_if<storage::sqlite_place>(&place)) {
-    storage::sqlite_dispatch_options how;
-    how.directory = file->directory;
-    how.now = now;
-    return storage::open_sqlite_dispatches(how);
-  }
-  storage::postgres_dispatch_options how;
-  how.access.url = std::get<storage::postgres_place>(place).url;
-  return storage::make_postgres_dispatches(std::move(how));
+  return storage::open_dispatches({place, now});
 }
 
 }  // namespace leasehold::server

@@ -1,5 +1,6 @@
 // One bounded cycle of claims: who is called, what is reported, and what ends it.
 #include "dispatch_rig.hpp"
+#include "leasehold/actors/dispatch_rows.hpp"
 
 namespace leasehold::tests {
 namespace {

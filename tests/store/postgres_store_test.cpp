@@ -97,11 +97,14 @@ struct PostgresStore : ::testing::Test {
   }
   /// A trigger of each batch that goes on with `then` (PL/pgSQL) at its first time only.
   void once(const std::string& then, const std::string& when = "CREATE TRIGGER strikes BEFORE") {
+    always("IF nextval('leasehold.strikes') = 1 THEN " + then + " END IF;", when);
+  }
+  void always(const std::string& then, const std::string& when = "CREATE TRIGGER strikes BEFORE") {
     run("CREATE SEQUENCE strikes");
     EXPECT_TRUE(std::holds_alternative<storage::postgres_rows>(
         sql->run("DO $body$ BEGIN EXECUTE $made$CREATE FUNCTION strike() RETURNS trigger LANGUAGE "
-                 "plpgsql AS $$ BEGIN IF nextval('leasehold.strikes') = 1 THEN " +
-                 then + " END IF; RETURN NEW; END $$ $made$; END $body$")));
+                 "plpgsql AS $$ BEGIN " +
+                 then + " RETURN NEW; END $$ $made$; END $body$")));
     run(when + " INSERT ON batch " +
         (when.find("CONSTRAINT") == std::string::npos ? "" : "DEFERRABLE INITIALLY DEFERRED ") +
         "FOR EACH ROW EXECUTE FUNCTION strike()");
@@ -179,7 +182,7 @@ TEST_F(PostgresStore, ACommitThatIsDoneAndNotAnsweredIsFoundAndNotWrittenTwice) 
 }
 
 TEST_F(PostgresStore, ACommitThatATakeOverEndsIsDeposed) {
-  once("PERFORM pg_sleep(60);");
+  always("PERFORM pg_sleep(60);");
   std::promise<actors::store_result<actors::committed>> promise;
   store->commit(batch_of({renew_row("a", 4, 3)}),
                 [&promise](auto done) { promise.set_value(std::move(done)); });

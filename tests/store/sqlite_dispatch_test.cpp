@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "src/store/schema.hpp"
+#include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
 #include "tests/store/dispatch_conformance.hpp"
 #include "tests/store/store_conformance.hpp"
@@ -204,6 +205,24 @@ TEST_F(SqliteDispatch, ABackupThatWasNotServedIsRefused) {
   own_connection(directory.path())
       .run("INSERT OR REPLACE INTO meta (key, value) VALUES ('is_backup', 1)");
   EXPECT_EQ(refusal(), kind::foreign);
+}
+
+TEST_F(SqliteDispatch, InABackupAClaimIsWhatItWasAndExpires) {
+  const auto kept = directory.path() / "kept";
+  {
+    const auto store = expect(storage::open_sqlite_store({.directory = directory.path()}));
+    EXPECT_EQ(claim_a(store->dispatches()).front().why, protocol::reason::none);
+    EXPECT_TRUE(std::holds_alternative<storage::backup_report>(
+        storage::backup_store({.from = directory.path(), .to = kept})));
+  }
+  std::atomic<std::int64_t> time{1'700'000'000'000};
+  const auto store = expect(
+      storage::open_sqlite_store({.directory = kept, .restored_backup = true, .now = [&time] {
+                                    return protocol::instant{time.load()};
+                                  }}));
+  EXPECT_EQ(claim_a(store->dispatches()).front().why, protocol::reason::claim_held);
+  time += protocol::dispatch_pace{}.claim.ms;
+  EXPECT_EQ(claim_a(store->dispatches()).front().why, protocol::reason::none);
 }
 
 TEST_F(SqliteDispatch, ACallIsBusyWhileAnotherHasTheLockForTooLong) {
