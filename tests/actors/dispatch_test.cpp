@@ -139,12 +139,12 @@ TEST(DispatchRecords, AStartOpensWhatAnOlderStoreHadNoTablesFor) {
     rig_worker worker(rig, "w");
     begin(rig, worker);
     cancel(rig, "j");
+  }
+  for (const bool restored : {false, true}) {
     protocol::dispatch_change gone;
     gone.what = protocol::dispatch_change::kind::forget;
     gone.key = key_of("j");
     store->dispatches().apply({gone});
-  }
-  for (const bool restored : {false, true}) {
     coordinator_rig again(store, {}, clock, restored);
     ASSERT_TRUE(stored(again, "j")) << restored;
     EXPECT_EQ(stored(again, "j")->status, dispatch_status::pending);
