@@ -137,8 +137,12 @@ class Standby : public testing::Test {
   /// Loads the active one, does `harm` to it, and expects that the other one serves in time.
   void expect_take_over(const std::string& what, const std::function<void()>& harm,
                         const std::function<void()>& undo) {
-    auto load = std::make_unique<socket_load>(
-        pair.active(), seen, load_options{.sessions = 24, .threads = 1, .life = ++life, .seed = 7});
+    auto load = std::make_unique<socket_load>(pair.active(), seen,
+                                              load_options{.sessions = 24,
+                                                           .threads = 1,
+                                                           .life = ++life,
+                                                           .seed = 7,
+                                                           .submit_pause = milliseconds{2}});
     const std::size_t enough = seen.heard() + 2000;
     EXPECT_TRUE(eventually([&] { return seen.heard() >= enough; })) << pair.active().log();
     harm();
@@ -154,8 +158,9 @@ class Standby : public testing::Test {
     expect_standby();
     expect_nothing_lost();
     // The load goes on there.
-    const socket_load more(pair.active(), seen,
-                           {.sessions = 4, .threads = 1, .life = ++life, .seed = 7});
+    const socket_load more(
+        pair.active(), seen,
+        {.sessions = 4, .threads = 1, .life = ++life, .seed = 7, .submit_pause = milliseconds{2}});
     const std::size_t again = seen.heard() + 200;
     EXPECT_TRUE(eventually([&] { return seen.heard() >= again; }));
   }

@@ -21,8 +21,8 @@ std::int64_t number(const PGresult* from, int row, int column) {
 
 std::string bytes(const PGresult* from, int row, int column) {
   std::size_t size = 0;
-  auto* made = PQunescapeBytea(
-      reinterpret_cast<const unsigned char*>(PQgetvalue(from, row, column)), &size);
+  auto* made =
+      PQunescapeBytea(reinterpret_cast<const unsigned char*>(PQgetvalue(from, row, column)), &size);
   std::string out(reinterpret_cast<const char*>(made), size);
   PQfreemem(made);
   return out;
@@ -67,6 +67,10 @@ stored_log read_postgres_log(const std::string& url) {
     out.policies.insert(static_cast<std::uint64_t>(number(policies.get(), i, 0)));
   }
   return out;
+}
+
+actors::store_result<storage::verify_report> database_place::verify() const {
+  return storage::verify_store(storage::postgres_place{read_by_}, {});
 }
 
 actors::store_result<std::unique_ptr<actors::store>> database_place::open(const opening& how) {
