@@ -1,4 +1,5 @@
 // What is seen of the coordinator beside jobs: why one waits, workers, queues, health, metrics.
+#include "src/dispatch_census.hpp"
 #include "src/http_api_job.hpp"
 #include "src/routes.hpp"
 
@@ -23,6 +24,16 @@ void answer_list(const call_ptr& c, std::string_view name, const std::vector<Vie
   json::object body;
   body[name] = std::move(all);
   c->answer(200, body);
+}
+
+/// Which kind of database the store is in, as a label; where it is stays out of the metrics.
+std::string store_metric(const call_ptr& c) {
+  const auto place = c->api->shared.chosen->current()->place_of_store();
+  const bool is_postgres = std::holds_alternative<storage::postgres_place>(place);
+  return "# HELP leasehold_store_info 1, with the kind of database that the store is in\n"
+         "# TYPE leasehold_store_info gauge\n"
+         "leasehold_store_info{kind=\"" +
+         std::string(is_postgres ? "postgres" : "sqlite") + "\"} 1\n";
 }
 
 }  // namespace
@@ -69,7 +80,16 @@ void serve_ready(const call_ptr& c) {
 }
 
 void serve_metrics(const call_ptr& c) {
-  answer_text(c, 200, c->api->shared.metrics(), "text/plain; version=0.0.4; charset=utf-8");
+  const auto answer = [c](const std::string& dispatches) {
+    answer_text(c, 200, c->api->shared.metrics() + store_metric(c) + dispatches,
+                "text/plain; version=0.0.4; charset=utf-8");
+  };
+  if (c->api->shared.census == nullptr) return answer("");
+  c->api->shared.census->ask([c, answer](const std::optional<actors::dispatch_counts>& counts) {
+    c->api->post([c, answer, counts] {
+      answer(counts ? dispatch_metrics(*counts, c->api->gateway->now()) : "");
+    });
+  });
 }
 
 }  // namespace leasehold::server

@@ -72,6 +72,7 @@ class watched_store final : public actors::store {
     return behind_->batches_from(from, limit);
   }
   actors::store_result<actors::log_head> head() override { return behind_->head(); }
+  actors::dispatch_store& dispatches() override { return behind_->dispatches(); }
 
  private:
   template <class T>

@@ -47,6 +47,7 @@ class log_store : public actors::store {
  protected:
   /// Ends the check of the log, finishes the look-up that runs and drops those that wait.
   void end_reads();
+  [[nodiscard]] reader_pool& readers() noexcept { return readers_; }
 
  private:
   /// Reads on the thread of look-ups, or says busy at once.

@@ -76,13 +76,22 @@ actors::log_head log_writer::head() const {
   return published_head_;
 }
 
+bool log_writer::add_work(const std::function<bool()>& add) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!add()) return false;
+  }
+  work_.notify_one();
+  return true;
+}
+
 bool log_writer::wait_for_work(std::unique_lock<std::mutex>& lock) {
-  const auto there = [this] { return stopping_ || !batches_.empty() || is_behind(); };
-  if (!there()) {
-    work_.wait(lock, there);
+  const auto there = [this] { return has_commits() || is_behind(); };
+  if (!stopping_ && !there()) {
+    work_.wait(lock, [&] { return stopping_ || there(); });
     wake();
   }
-  return !batches_.empty() || is_behind();
+  return there();
 }
 
 void log_writer::run() {
@@ -90,11 +99,12 @@ void log_writer::run() {
   std::unique_lock lock(mutex_);
   while (wait_for_work(lock)) {
     const auto begun = steady::now();
-    if (batches_.empty() || (is_behind() && turns_.behind_goes_first())) {
+    if (!has_commits() || (is_behind() && turns_.behind_goes_first())) {
       write_behind(lock);
       turns_.behind_took(steady::now() - begun);
     } else {
       auto waiting = take_batches();
+      take_more();
       lock.unlock();
       commit_all(waiting);
       waiting.clear();  // what the callbacks hold ends without the lock
@@ -177,6 +187,7 @@ void log_writer::commit_all(const std::vector<waiting_batch>& waiting) {
     look_at(*fault);
   }
   if constexpr (!protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
+  answer_more(fault);
 }
 
 std::optional<store_error> log_writer::write_waiting(const std::vector<waiting_batch>& waiting,

@@ -64,6 +64,13 @@ class log_writer {
   /// `upto`, moves the anchor in `facts`, and yields how many they were.
   virtual actors::store_result<std::int64_t> delete_batches(protocol::row_number upto,
                                                             store_facts& facts) = 0;
+  /// What else a commit may take along, for whoever has such a thing: with the lock held, whether
+  /// some waits, and taking some of it into the next `write`. Answered without the lock.
+  [[nodiscard]] virtual bool has_more() const { return false; }
+  virtual void take_more() {}
+  virtual void answer_more(const std::optional<actors::store_error>& /*fault*/) {}
+  /// Runs `add` with the lock; when it says true there is more work.
+  bool add_work(const std::function<bool()>& add);
   /// Between any two of the above, without a lock.
   virtual void rest() {}
   /// Before a slice that was written is answered.
@@ -95,6 +102,7 @@ class log_writer {
   };
 
   void run();
+  [[nodiscard]] bool has_commits() const { return !batches_.empty() || has_more(); }
   [[nodiscard]] bool is_behind() const { return !slices_.empty() || !cuts_.empty(); }
   bool wait_for_work(std::unique_lock<std::mutex>& lock);
   std::vector<waiting_batch> take_batches();

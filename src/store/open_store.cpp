@@ -110,6 +110,7 @@ actors::store_result<std::unique_ptr<actors::store>> open_place(const postgres_p
   options.restored_backup = how.restored_backup;
   options.on_damage = how.on_damage;
   options.on_unsafe = how.on_unsafe;
+  options.now = how.now;
   if (how.epoch) {
     options.access.owner = how.epoch->owner;
     options.epoch = how.epoch->epoch;
@@ -125,7 +126,8 @@ actors::store_result<std::unique_ptr<actors::store>> open_place(const sqlite_pla
                             .shards = how.shards,
                             .restored_backup = how.restored_backup,
                             .on_damage = how.on_damage,
-                            .on_unguarded = how.on_unsafe});
+                            .on_unguarded = how.on_unsafe,
+                            .now = how.now});
 }
 
 }  // namespace

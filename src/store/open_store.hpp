@@ -28,6 +28,9 @@ struct store_options {
   std::function<void(std::string)> on_damage;
   /// Hears, while it is opened, what makes the store less safe than it could be.
   std::function<void(std::string)> on_unsafe;
+  /// The coordinator's clock, for cancellation dispatch: any thread. When it is not set, the time
+  /// of the newest batch.
+  std::function<protocol::instant()> now;
   /// PostgreSQL: nothing means that the store takes the epoch itself, keeps it as long as it lives
   /// and releases it then.
   std::optional<taken_epoch> epoch;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "src/store/log_store.hpp"
+#include "src/store/postgres_dispatch.hpp"
 #include "src/store/postgres_reader.hpp"
 #include "src/store/postgres_schema.hpp"
 #include "src/store/postgres_writer.hpp"
@@ -30,8 +31,12 @@ class postgres_store final : store_guard, public log_store {
                  log_head head)
       : store_guard(how.held),
         log_store(opens_readers_of(how.access), how.readers, facts, head, how.on_damage),
-        writer_(how, std::move(db), std::move(facts), head) {}
-  ~postgres_store() override { end_reads(); }
+        writer_(how, std::move(db), std::move(facts), head),
+        dispatches_(make_postgres_dispatches({how.access, how.now, how.now ? how.epoch : 0})) {}
+  ~postgres_store() override {
+    dispatches_.reset();
+    end_reads();
+  }
 
   void commit(actors::batch what,
               std::function<void(actors::store_result<actors::committed>)> done) override {
@@ -48,9 +53,11 @@ class postgres_store final : store_guard, public log_store {
   }
 
   actors::store_result<log_head> head() override { return writer_.head(); }
+  actors::dispatch_store& dispatches() override { return *dispatches_; }
 
  private:
   postgres_writer writer_;
+  std::unique_ptr<actors::dispatch_store> dispatches_;
 };
 
 /// What is read afterwards is what the writer goes on from: nobody else writes in this epoch.

@@ -8,6 +8,7 @@
 #include "src/store/kept_head.hpp"
 #include "src/store/log_store.hpp"
 #include "src/store/schema.hpp"
+#include "src/store/sqlite_dispatch.hpp"
 #include "src/store/sqlite_reader.hpp"
 #include "src/store/sqlite_writer.hpp"
 #include "src/store/wal_check.hpp"
@@ -31,6 +32,50 @@ open_reader opens_readers_of(const std::filesystem::path& directory) {
   };
 }
 
+/// Every reader of the pool was made by the function above.
+connection& database_of(log_reader& from) { return static_cast<sqlite_reader&>(from).database(); }
+
+/// The dispatch tables beside the log of the coordinator.
+class coordinator_dispatches final : public sqlite_dispatch_store {
+ public:
+  coordinator_dispatches(std::function<protocol::instant()> now, reader_pool& readers,
+                         sqlite_writer& writer)
+      : now_(std::move(now)), readers_(readers), writer_(writer) {}
+
+  /// No read runs or begins any more.
+  void stop() { reads_.stop(); }
+
+  actors::store_result<protocol::instant> now() override {
+    using result = actors::store_result<protocol::instant>;
+    if (now_) return now_();
+    return readers_.with<result>([](log_reader& from) -> result {
+      auto newest = read_newest_anchor(database_of(from));
+      if (auto* fault = std::get_if<store_error>(&newest)) return *fault;
+      return std::get<actors::clock_anchor>(newest).coordinator_time;
+    });
+  }
+
+ protected:
+  bool read(reading what) override {
+    return reads_.submit([this, what = std::move(what)] {
+      // A reader that cannot be opened is a fault, which is told once.
+      const auto taken = readers_.with<actors::store_result<bool>>(
+          [&what](log_reader& from) -> actors::store_result<bool> {
+            what(&database_of(from));
+            return true;
+          });
+      if (const auto* fault = std::get_if<store_error>(&taken)) what(*fault);
+    });
+  }
+  bool write(dispatch_turn what) override { return writer_.dispatch(std::move(what)); }
+
+ private:
+  std::function<protocol::instant()> now_;
+  reader_pool& readers_;
+  sqlite_writer& writer_;
+  read_pool reads_{1, most_dispatch_calls};  ///< ends before the readers, which it uses
+};
+
 /// Keeps the directory until everything that has its database open is gone.
 class locked_directory {
  protected:
@@ -46,9 +91,13 @@ class sqlite_store final : locked_directory, public log_store {
                log_head head)
       : locked_directory(std::move(lock)),
         log_store(opens_readers_of(how.directory), 4, facts, head, how.on_damage),
+        dispatches_(how.now, readers(), writer_),
         writer_(std::move(db), std::move(facts), head, how.directory,
                 static_cast<int>(how.wal_bytes / database_page_bytes)) {}
-  ~sqlite_store() override { end_reads(); }
+  ~sqlite_store() override {
+    dispatches_.stop();  // a read's answer may ask for a write
+    end_reads();
+  }
 
   void commit(actors::batch what,
               std::function<void(actors::store_result<actors::committed>)> done) override {
@@ -65,8 +114,10 @@ class sqlite_store final : locked_directory, public log_store {
   }
 
   actors::store_result<log_head> head() override { return writer_.head(); }
+  actors::dispatch_store& dispatches() override { return dispatches_; }
 
  private:
+  coordinator_dispatches dispatches_;  ///< the writer's turns ask it for the time
   sqlite_writer writer_;
 };
 
@@ -178,6 +229,7 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
       return *fault;
     }
   }
+  if (auto fault = upgrade_tables(db)) return *fault;
   say_what_is_unguarded(how, std::get<store_facts>(facts), std::get<log_head>(head));
   return std::make_unique<sqlite_store>(how, std::move(std::get<directory_lock>(locked)),
                                         std::move(db), std::move(std::get<store_facts>(facts)),

@@ -14,6 +14,8 @@ using actors::store_error;
 using protocol::row_number;
 using std::chrono::milliseconds;
 
+/// Calls of the dispatch tables that one transaction takes: a commit waits for no more than these.
+constexpr std::size_t turns_at_once = 4;
 constexpr milliseconds busy_stretch{20};
 constexpr milliseconds lock_pause{1};
 
@@ -31,6 +33,7 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
       put_record_(db_.prepare("INSERT OR REPLACE INTO record (tenant, lease, last_row, "
                               "check_value, image) VALUES (?, ?, ?, ?, ?)")),
       delete_record_(db_.prepare("DELETE FROM record WHERE tenant = ? AND lease = ?")),
+      dispatch_rows_(db_),
       wal_limit_pages_(wal_pages),
       directory_(std::move(directory)),
       heads_(directory_) {
@@ -57,6 +60,26 @@ sqlite_writer::~sqlite_writer() {
   if (code == SQLITE_OK) {
     sqlite3_db_config(db_.raw(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
   }
+}
+
+bool sqlite_writer::dispatch(dispatch_turn what) {
+  return add_work([this, &what] {
+    if (turns_waiting_.size() >= most_dispatch_calls) return false;
+    turns_waiting_.push_back(std::move(what));
+    return true;
+  });
+}
+
+void sqlite_writer::take_more() {
+  while (!turns_waiting_.empty() && turns_.size() < turns_at_once) {
+    turns_.push_back({std::move(turns_waiting_.front()), {}});
+    turns_waiting_.pop_front();
+  }
+}
+
+void sqlite_writer::answer_more(const std::optional<store_error>& fault) {
+  for (const taken_turn& each : turns_) each.what.answer(fault ? fault : each.fault);
+  turns_.clear();
 }
 
 actors::store_result<std::int64_t> sqlite_writer::delete_batches(row_number upto,
@@ -104,13 +127,19 @@ std::optional<store_error> sqlite_writer::write(const std::vector<actors::stored
     }
     for (const actors::batch* each : of) {
       if ((fault = insert_policies(*each))) return fault;
+      if ((fault = apply_dispatches(*each))) return fault;
+    }
+    for (taken_turn& each : turns_) {
+      if ((fault = take_part(each))) return fault;
     }
     // With the rows of the restore the file is no backup any more.
-    if (facts_.is_backup && (fault = write_backup_mark(db_, false))) return fault;
+    if (facts_.is_backup && !pieces.empty() && (fault = write_backup_mark(db_, false))) {
+      return fault;
+    }
     fault = whole.commit();
   }
   if (fault) return settle_failed_commit(std::move(*fault));
-  facts_.is_backup = false;
+  if (!pieces.empty()) facts_.is_backup = false;
   // What was kept before may be of a log that was lost.
   if (!std::exchange(has_written_, true)) heads_.keep(after);
   return std::nullopt;
@@ -141,6 +170,22 @@ std::optional<store_error> sqlite_writer::insert_policies(const actors::batch& w
     if (code != SQLITE_DONE) return db_.error(code, "writing a policy to");
   }
   return std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::apply_dispatches(const actors::batch& what) {
+  for (const auto& each : what.dispatches) {
+    if (auto fault = actors::apply_change(dispatch_rows_, each)) return fault;
+  }
+  return std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::take_part(taken_turn& turn) {
+  if (auto fault = db_.execute("SAVEPOINT turn", "writing dispatches to")) return fault;
+  turn.fault = turn.what.act(dispatch_rows_);
+  const auto lost = db_.execute(turn.fault ? "ROLLBACK TO turn; RELEASE turn" : "RELEASE turn",
+                                "writing dispatches to");
+  if (lost && turn.fault) return turn.fault;
+  return lost;
 }
 
 std::optional<store_error> sqlite_writer::settle_failed_commit(store_error fault) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "src/store/log_writer.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_connection.hpp"
+#include "src/store/sqlite_dispatch.hpp"
+#include "src/store/sqlite_dispatch_rows.hpp"
 
 namespace leasehold::storage {
 
@@ -26,7 +29,15 @@ class sqlite_writer final : public log_writer {
   /// never written, every file as it is.
   ~sqlite_writer();
 
+  /// In a transaction with the batches that wait. False: too many wait, and nothing is called.
+  [[nodiscard]] bool dispatch(dispatch_turn what);
+
  private:
+  struct taken_turn {
+    dispatch_turn what;
+    std::optional<actors::store_error> fault;
+  };
+
   std::optional<actors::store_error> write(const std::vector<actors::stored_batch>& pieces,
                                            const batches& of,
                                            const actors::log_head& after) override;
@@ -35,6 +46,9 @@ class sqlite_writer final : public log_writer {
                                                    bool finishes, store_facts& facts) override;
   actors::store_result<std::int64_t> delete_batches(protocol::row_number upto,
                                                     store_facts& facts) override;
+  [[nodiscard]] bool has_more() const override { return !turns_waiting_.empty(); }
+  void take_more() override;
+  void answer_more(const std::optional<actors::store_error>& fault) override;
   void rest() override;
   /// Somebody hears here if the log cannot be copied; nobody may ask for a commit soon.
   void settle_slice() override { shorten_wal(); }
@@ -42,6 +56,9 @@ class sqlite_writer final : public log_writer {
 
   std::optional<actors::store_error> insert(const actors::stored_batch& piece);
   std::optional<actors::store_error> insert_policies(const actors::batch& what);
+  std::optional<actors::store_error> apply_dispatches(const actors::batch& what);
+  /// A fault: the transaction is lost. What fails of the turn alone is kept in it.
+  std::optional<actors::store_error> take_part(taken_turn& turn);
   std::optional<actors::store_error> settle_failed_commit(actors::store_error fault);
   std::optional<actors::store_error> write_record(const actors::checkpoint_entry& entry,
                                                   store_facts& facts);
@@ -57,6 +74,9 @@ class sqlite_writer final : public log_writer {
   statement find_record_;
   statement put_record_;
   statement delete_record_;
+  sqlite_dispatch_rows dispatch_rows_;
+  std::deque<dispatch_turn> turns_waiting_;  ///< under the lock
+  std::vector<taken_turn> turns_;            ///< of the transaction that runs
   bool has_written_ = false;
   int wal_limit_pages_;
   int wal_pages_ = 0;

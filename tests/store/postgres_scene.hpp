@@ -1,6 +1,7 @@
 // A PostgreSQL store in the server of tools/pg-sandbox that the test program runs in.
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -17,8 +18,9 @@ inline storage::postgres_access sandbox_access(std::string owner = "test") {
   return {"postgresql://", std::move(owner), {}};
 }
 
-inline storage::postgres_connection sandbox_session(const std::string& owner = "other") {
-  auto opened = storage::postgres_connection::open(sandbox_access(owner));
+inline storage::postgres_connection sandbox_session(const std::string& owner = "other",
+                                                    const std::string& url = "postgresql://") {
+  auto opened = storage::postgres_connection::open({url, owner, {}});
   if (const auto* fault = std::get_if<actors::store_error>(&opened)) {
     // Nothing of such a test can go on.
     std::fprintf(stderr, "%s\n", fault->sentence.c_str());
@@ -32,20 +34,25 @@ inline void run_sql(storage::postgres_connection& on, const std::string& sql) {
   EXPECT_FALSE(fault) << sql << ": " << (fault ? fault->sentence : "");
 }
 
-/// Without the tables of the test before, and with what those may have left of settings reset.
+/// Without the tables of the test before.
 inline void empty_database() {
   auto session = sandbox_session();
   run_sql(session, "DROP SCHEMA IF EXISTS leasehold CASCADE");
 }
 
+/// The epoch's row, by a session of its own.
+inline storage::postgres_epoch epoch_row(const std::string& owner = "keeper") {
+  auto opened = storage::postgres_epoch::open(sandbox_access(owner));
+  if (const auto* fault = std::get_if<actors::store_error>(&opened)) {
+    std::fprintf(stderr, "%s\n", fault->sentence.c_str());
+    std::abort();
+  }
+  return std::move(std::get<storage::postgres_epoch>(opened));
+}
+
 /// Takes the epoch after whatever there is.
 inline std::int64_t take_epoch(const std::string& owner = "test") {
-  auto epoch = storage::postgres_epoch::open(sandbox_access(owner + "-keeper"));
-  if (const auto* fault = std::get_if<actors::store_error>(&epoch)) {
-    ADD_FAILURE() << fault->sentence;
-    return 0;
-  }
-  auto& row = std::get<storage::postgres_epoch>(epoch);
+  auto row = epoch_row();
   const auto taken = expect(row.take(expect(row.read()), owner, "127.0.0.1:7400"));
   EXPECT_TRUE(taken);
   return taken ? taken->epoch : 0;
