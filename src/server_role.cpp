@@ -129,6 +129,7 @@ std::optional<start_failed> server::parts::open_shared_store() {
     lines->write(log_level::warn, "the database may lose what it has confirmed",
                  {{"why", sentence}});
   };
+  o.now = [this] { return clock->now(); };
   auto opened = storage::open_postgres_store(o);
   if (auto* fault = std::get_if<store_error>(&opened)) {
     if (fault->what == store_error::kind::deposed) keeper->depose(fault->sentence);

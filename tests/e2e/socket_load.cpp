@@ -91,26 +91,26 @@ driven_session::options session_options(std::size_t number, const load_options& 
   return out;
 }
 
-/// The silence after which nothing more is on its way to one that says nothing.
-constexpr std::chrono::milliseconds last_answers{300};
+/// How long answers are still heard by one that says nothing any more.
+constexpr std::chrono::milliseconds last_answers{500};
 
 void drive(const std::stop_token& enough, std::vector<std::unique_ptr<peer>> peers) {
-  auto heard = std::chrono::steady_clock::now();
+  auto spoke = std::chrono::steady_clock::now();
   while (!peers.empty()) {
     const bool speaks = !enough.stop_requested();
     bool took = false;
     for (const auto& each : peers) took = each->turn(std::chrono::milliseconds{0}, speaks) || took;
     std::erase_if(peers, [](const auto& each) { return each->ended(); });
-    if (!took && !peers.empty()) took = peers.front()->turn(std::chrono::milliseconds{1}, speaks);
+    if (!took && !peers.empty()) peers.front()->turn(std::chrono::milliseconds{1}, speaks);
     const auto now = std::chrono::steady_clock::now();
-    if (took || speaks) heard = now;
-    if (now >= heard + last_answers) return;
+    if (speaks) spoke = now;
+    if (now >= spoke + last_answers) return;
   }
 }
 
 /// Submits one job after another until there is no answer any more, or enough.
 void submit_jobs(const std::stop_token& enough, tools::client_options where, driver_log& log,
-                 const std::string& prefix) {
+                 const std::string& prefix, std::chrono::milliseconds pause) {
   tools::http_client client(std::move(where));
   const json::object policy{{"ack_timeout_ms", 200},
                             {"lease_duration_ms", 400},
@@ -127,6 +127,7 @@ void submit_jobs(const std::stop_token& enough, tools::client_options where, dri
         {.method = "POST", .target = "/v1/jobs", .body = json::serialize(body), .on_line = {}});
     const auto* answer = std::get_if<tools::http_answer>(&said);
     if (answer == nullptr) return;
+    if (pause.count() > 0) std::this_thread::sleep_for(pause);
     if (answer->status != 201) continue;
     const auto row = json::parse(answer->body).at("job").at("row").to_number<std::int64_t>();
     log.keep(tests::kept_answer{protocol::event_kind::submit, job, row,
@@ -150,9 +151,11 @@ socket_load::socket_load(const live_server& server, driver_log& log, const load_
     threads_.emplace_back([mine = std::move(peers[i])](const std::stop_token& enough) mutable {
       drive(enough, std::move(mine));
     });
-    threads_.emplace_back(
-        [where, &log, prefix = "j" + std::to_string(how.life) + "-" + std::to_string(i) + "-"](
-            const std::stop_token& enough) { submit_jobs(enough, where, log, prefix); });
+    threads_.emplace_back([where, &log,
+                           prefix = "j" + std::to_string(how.life) + "-" + std::to_string(i) + "-",
+                           pause = how.submit_pause](const std::stop_token& enough) {
+      submit_jobs(enough, where, log, prefix, pause);
+    });
   }
 }
 

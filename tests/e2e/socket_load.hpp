@@ -2,6 +2,7 @@
 // follow a standby to the active one, until the load ends.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -17,14 +18,17 @@ struct load_options {
   std::size_t threads = 2;  ///< of the driver, for the sessions; as many submit
   int life = 0;             ///< how often the server was started before
   std::uint64_t seed = 1;
+  std::chrono::milliseconds submit_pause{0};  ///< between two submits
 };
 
 class socket_load {
  public:
   /// Connects all sessions and begins.
   socket_load(const live_server& server, tests::driver_log& log, const load_options& how);
-  /// Says no more, and waits until every socket has ended or is silent.
-  ~socket_load() = default;
+  /// Says no more, and hears until every socket has ended, or for a moment.
+  ~socket_load() {
+    for (auto& each : threads_) each.request_stop();
+  }
   socket_load(const socket_load&) = delete;
   socket_load& operator=(const socket_load&) = delete;
 
