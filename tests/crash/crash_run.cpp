@@ -433,6 +433,12 @@ std::uint64_t seed_wanted() {
   return wanted == nullptr ? 1 : std::strtoull(wanted, nullptr, 10);
 }
 
+std::string first_of(const std::vector<std::string>& losses) {
+  std::string text = std::to_string(losses.size()) + " losses";
+  for (std::size_t i = 0; i < losses.size() && i < 10; ++i) text += "\n  " + losses[i];
+  return text;
+}
+
 int crashes_wanted(int otherwise) {
   const char* wanted = std::getenv("LEASEHOLD_CRASHES");
   return wanted == nullptr ? otherwise : static_cast<int>(std::strtol(wanted, nullptr, 10));

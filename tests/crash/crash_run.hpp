@@ -50,6 +50,9 @@ struct restore_report {
 /// For stores in directories.
 restore_report run_restore(crash_machine& machine, const crash_options& how);
 
+/// The first losses, for people.
+std::string first_of(const std::vector<std::string>& losses);
+
 /// LEASEHOLD_CRASHES, or what CI runs.
 int crashes_wanted(int otherwise);
 /// LEASEHOLD_CRASH_SEED, or 1.

@@ -10,12 +10,6 @@
 namespace leasehold::tests {
 namespace {
 
-std::string first_of(const std::vector<std::string>& losses) {
-  std::string text = std::to_string(losses.size()) + " losses";
-  for (std::size_t i = 0; i < losses.size() && i < 10; ++i) text += "\n  " + losses[i];
-  return text;
-}
-
 TEST(Crashes, NothingThatWasAnsweredIsLostAndNothingIsHalfThere) {
   sqlite_machine machine;
   const auto report = run_crashes(machine, {.crashes = crashes_wanted(25), .seed = seed_wanted()});

@@ -137,10 +137,12 @@ void live_server::start(const std::vector<std::string>& once) {
   EXPECT_TRUE(eventually([this] { return get("/readyz").status == 200; })) << log();
 }
 
-program_end live_server::start_in_vain() {
+program_end live_server::start_in_vain(const std::vector<std::string>& once) {
   const auto output = kept_.path() / "vain";
   std::filesystem::remove(output);
-  program_run run(LEASEHOLDD, arguments(), output, variables_);
+  auto words = arguments();
+  words.insert(words.end(), once.begin(), once.end());
+  program_run run(LEASEHOLDD, words, output, variables_);
   const auto code = run.wait();
   return {code.value_or(-1), content_of(output)};
 }

@@ -69,8 +69,9 @@ class live_server {
     more_ = std::move(more);
     start();
   }
-  /// Starts it again when it must not get far: its exit code and what it said.
-  program_end start_in_vain();
+  /// Starts it again when it must not get far, `once` with further arguments: its exit code and
+  /// what it said.
+  program_end start_in_vain(const std::vector<std::string>& once = {});
   /// Kills it without a warning.
   void kill();
   void signal(int number) const { process_->signal(number); }

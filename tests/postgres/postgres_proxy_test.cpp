@@ -7,7 +7,7 @@
 #include <future>
 #include <vector>
 
-#include "one_connection.hpp"
+#include "support/one_connection.hpp"
 #include "support/postgres_server.hpp"
 
 namespace leasehold::tests {

@@ -5,7 +5,7 @@
 
 #include <future>
 
-#include "one_connection.hpp"
+#include "support/one_connection.hpp"
 
 namespace leasehold::tests {
 namespace {
