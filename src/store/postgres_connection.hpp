@@ -31,10 +31,9 @@ struct postgres_limits {
   std::chrono::milliseconds idle_in_transaction{10'000};
   /// Without one byte of an answer for so long the connection counts as lost.
   std::chrono::milliseconds answer{15'000};
+  /// A pooler that lets a session wait for so long while it is found out what it does is refused.
+  std::chrono::milliseconds pooler{3'000};
 };
-
-/// How long a pooler may let a session wait for a connection while it is found out what it does.
-inline constexpr std::chrono::milliseconds pooler_wait{3'000};
 
 /// Which database, and who asks.
 struct postgres_access {
@@ -141,6 +140,8 @@ class postgres_connection {
   static actors::store_result<postgres_connection> connected(const postgres_access& how);
   /// A pooler that does not give a session to us alone.
   std::optional<actors::store_error> refuse_pooler(const postgres_access& how);
+  /// Finds out whether `ours`, the server's process of this session, stays the same.
+  std::optional<actors::store_error> probe_pooler(const postgres_access& how, std::int64_t ours);
   std::optional<actors::store_error> set_up(const postgres_access& how);
   [[nodiscard]] postgres_error lost(std::string_view why);
   [[nodiscard]] postgres_error error_of(const PGresult* from);

@@ -12,6 +12,7 @@ using actors::store_error;
 
 /// Sessions that keep others busy while ours is looked at again.
 constexpr int most_others = 3;
+constexpr std::string_view none_left = "has no second connection for us";
 
 store_error refused(const std::string& place, std::string_view why) {
   return {store_error::kind::foreign,
@@ -35,24 +36,30 @@ std::optional<store_error> postgres_connection::refuse_pooler(const postgres_acc
   if (const auto* fault = std::get_if<postgres_error>(&first)) return *fault;
   const auto ours = std::get<std::int64_t>(first);
   if (ours == backend_pid()) return std::nullopt;
+  answer_wait_ = how.limits.pooler;
+  auto refused = probe_pooler(how, ours);
+  answer_wait_ = how.limits.answer;
+  return refused;
+}
+
+std::optional<store_error> postgres_connection::probe_pooler(const postgres_access& how,
+                                                             std::int64_t ours) {
   // Others hold a transaction each, so that a pool by transactions cannot give us the same session
   // for long, and one of size one none at all.
   std::array<std::optional<postgres_connection>, most_others> others;
   for (auto& other : others) {
     auto made = connected(how);
-    if (std::holds_alternative<store_error>(made)) {
-      return refused(place_, "has no second connection for us");
-    }
+    if (std::holds_alternative<store_error>(made)) return refused(place_, none_left);
     other = std::move(std::get<postgres_connection>(made));
-    other->answer_wait_ = pooler_wait;
-    if (other->execute("BEGIN")) return refused(place_, "does not keep transactions together");
-    const auto theirs = backend_of(*other);
-    if (std::holds_alternative<postgres_error>(theirs)) {
-      return refused(place_, "has no second connection for us");
+    other->answer_wait_ = how.limits.pooler;
+    if (const auto fault = other->execute("BEGIN")) {
+      return refused(place_, fault->is_lost ? none_left : "takes transactions apart");
     }
+    const auto theirs = backend_of(*other);
     const auto again = backend_of(*this);
-    if (std::holds_alternative<postgres_error>(again)) {
-      return refused(place_, "has no second connection for us");
+    if (std::holds_alternative<postgres_error>(theirs) ||
+        std::holds_alternative<postgres_error>(again)) {
+      return refused(place_, none_left);
     }
     if (std::get<std::int64_t>(theirs) == ours || std::get<std::int64_t>(again) != ours) {
       return refused(place_, "gives each transaction another session");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -18,6 +19,8 @@ using actors::store_error;
 using protocol::row_number;
 using std::chrono::milliseconds;
 
+/// Keys of one statement: it ends long before the server's limit of a statement.
+constexpr std::size_t keys_at_once = 8192;
 constexpr milliseconds first_pause{10};
 constexpr milliseconds longest_pause{250};
 
@@ -51,6 +54,17 @@ void insert_policies(postgres_pipeline& into, const std::vector<const actors::ba
       "INSERT INTO policy (id, text) SELECT * FROM unnest($1::bigint[], $2::text[]) "
       "ON CONFLICT (id) DO UPDATE SET text = excluded.text",
       postgres_values().integers(ids).texts(texts));
+}
+
+using key_texts = std::span<const std::string_view>;
+
+/// Calls `each` with as much of the keys as one statement takes, until all were.
+template <class Each>
+void in_parts(key_texts tenants, key_texts leases, Each each) {
+  for (std::size_t at = 0; at < tenants.size(); at += keys_at_once) {
+    const std::size_t count = std::min(keys_at_once, tenants.size() - at);
+    each(tenants.subspan(at, count), leases.subspan(at, count));
+  }
 }
 
 /// Records as columns: their keys are views of the slice that they come from.
@@ -382,19 +396,25 @@ std::optional<store_error> postgres_writer::write(const std::vector<actors::stor
 std::optional<store_error> postgres_writer::take_from_sums(
     const std::vector<std::string_view>& tenants, const std::vector<std::string_view>& leases,
     store_facts& facts) {
-  if (tenants.empty()) return std::nullopt;
-  // Nobody else writes records, so that they are the same when the transaction begins.
-  auto found = read(
-      "SELECT check_value FROM unnest($1::bytea[], $2::bytea[]) AS named (t, l) "
-      "JOIN record ON tenant = t AND lease = l",
-      postgres_values().byte_texts(tenants).byte_texts(leases));
-  if (auto* fault = std::get_if<postgres_error>(&found)) return *fault;
-  const auto& rows = std::get<postgres_rows>(found);
-  facts.record_count -= rows.count();
-  for (int i = 0; i < rows.count(); ++i) {
-    facts.record_sum -= static_cast<std::uint64_t>(rows.integer(i, 0));
-  }
-  return std::nullopt;
+  std::optional<store_error> trouble;
+  in_parts(tenants, leases, [&, this](key_texts some_tenants, key_texts some_leases) {
+    if (trouble) return;
+    // Nobody else writes records, so that they are the same when the transaction begins.
+    auto found = read(
+        "SELECT check_value FROM unnest($1::bytea[], $2::bytea[]) AS named (t, l) "
+        "JOIN record ON tenant = t AND lease = l",
+        postgres_values().byte_texts(some_tenants).byte_texts(some_leases));
+    if (auto* fault = std::get_if<postgres_error>(&found)) {
+      trouble = std::move(*fault);
+      return;
+    }
+    const auto& rows = std::get<postgres_rows>(found);
+    facts.record_count -= rows.count();
+    for (int i = 0; i < rows.count(); ++i) {
+      facts.record_sum -= static_cast<std::uint64_t>(rows.integer(i, 0));
+    }
+  });
+  return trouble;
 }
 
 std::optional<store_error> postgres_writer::write_records(const actors::checkpoint_slice& what,
@@ -419,12 +439,12 @@ std::optional<store_error> postgres_writer::write_records(const actors::checkpoi
   return transact(marked(
       [&](postgres_pipeline& into) {
         upsert_records(into, columns);
-        if (!tenants.empty()) {
+        in_parts(tenants, leases, [&into](key_texts some_tenants, key_texts some_leases) {
           into.add(
               "DELETE FROM record USING unnest($1::bytea[], $2::bytea[]) AS named (t, l) "
               "WHERE tenant = t AND lease = l",
-              postgres_values().byte_texts(tenants).byte_texts(leases));
-        }
+              postgres_values().byte_texts(some_tenants).byte_texts(some_leases));
+        });
         write_checkpoint_facts(into, facts);
       },
       finishes));

@@ -45,8 +45,11 @@ class pooler {
   pooler& operator=(const pooler&) = delete;
 
   [[nodiscard]] storage::postgres_access access() const {
-    return {
-        "postgresql:///postgres?port=6432&user=sandbox&host=" + place_.path().string(), "test", {}};
+    storage::postgres_access how;
+    how.url = "postgresql:///postgres?port=6432&user=sandbox&host=" + place_.path().string();
+    how.owner = "test";
+    how.limits.pooler = std::chrono::milliseconds{700};
+    return how;
   }
 
  private:

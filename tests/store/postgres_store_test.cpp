@@ -97,11 +97,14 @@ struct PostgresStore : ::testing::Test {
   }
   /// A trigger of each batch that goes on with `then` (PL/pgSQL) at its first time only.
   void once(const std::string& then, const std::string& when = "CREATE TRIGGER strikes BEFORE") {
+    always("IF nextval('leasehold.strikes') = 1 THEN " + then + " END IF;", when);
+  }
+  void always(const std::string& then, const std::string& when = "CREATE TRIGGER strikes BEFORE") {
     run("CREATE SEQUENCE strikes");
     EXPECT_TRUE(std::holds_alternative<storage::postgres_rows>(
         sql->run("DO $body$ BEGIN EXECUTE $made$CREATE FUNCTION strike() RETURNS trigger LANGUAGE "
-                 "plpgsql AS $$ BEGIN IF nextval('leasehold.strikes') = 1 THEN " +
-                 then + " END IF; RETURN NEW; END $$ $made$; END $body$")));
+                 "plpgsql AS $$ BEGIN " +
+                 then + " RETURN NEW; END $$ $made$; END $body$")));
     run(when + " INSERT ON batch " +
         (when.find("CONSTRAINT") == std::string::npos ? "" : "DEFERRABLE INITIALLY DEFERRED ") +
         "FOR EACH ROW EXECUTE FUNCTION strike()");
@@ -176,6 +179,43 @@ TEST_F(PostgresStore, ACommitThatIsDoneAndNotAnsweredIsFoundAndNotWrittenTwice) 
   EXPECT_EQ(expect(promise.get_future().get()).first_row.value, 4);
   EXPECT_EQ(number("SELECT count(*) FROM batch"), 3);
   EXPECT_EQ(expect(commit(*store, batch_of({renew_row("a", 5, 4)}))).first_row.value, 5);
+}
+
+TEST_F(PostgresStore, ACommitThatATakeOverEndsIsDeposed) {
+  always("PERFORM pg_sleep(60);");
+  std::promise<actors::store_result<actors::committed>> promise;
+  store->commit(batch_of({renew_row("a", 4, 3)}),
+                [&promise](auto done) { promise.set_value(std::move(done)); });
+  EXPECT_TRUE(eventually([this] {
+    return number("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == 1;
+  }));
+  take_epoch("another");
+  EXPECT_EQ(failure(promise.get_future().get()).what, kind::deposed);
+  EXPECT_EQ(number("SELECT count(*) FROM batch"), 2);
+}
+
+TEST_F(PostgresStore, ACommitThatWasDoneBeforeATakeOverIsFoundAfterIt) {
+  run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  number("SELECT pg_reload_conf()::int");
+  std::promise<actors::store_result<actors::committed>> promise;
+  store->commit(batch_of({renew_row("a", 4, 3)}),
+                [&promise](auto done) { promise.set_value(std::move(done)); });
+  const auto waiting = [this](const std::string& owner) {
+    return number(
+               "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND "
+               "application_name = 'leasehold/" +
+               owner + "'") == 1;
+  };
+  EXPECT_TRUE(eventually([&] { return waiting("test"); }));
+  std::thread other([] { take_epoch("another"); });
+  // It ends the session that keeps it from the epoch, and then waits for the standby itself.
+  EXPECT_TRUE(eventually([&] { return waiting("keeper"); }));
+  run("SET synchronous_commit = local");
+  run("ALTER SYSTEM RESET synchronous_standby_names");
+  number("SELECT pg_reload_conf()::int");
+  other.join();
+  EXPECT_EQ(expect(promise.get_future().get()).first_row.value, 4);
+  EXPECT_EQ(failure(commit(*store, batch_of({renew_row("a", 5, 4)}))).what, kind::deposed);
 }
 
 TEST_F(PostgresStore, WhatMayPassIsTriedAgain) {
@@ -347,6 +387,22 @@ TEST_F(PostgresStore, RecordsOfManyPagesAreReadInTheOrderOfTheirKeys) {
                         [](auto, const auto&) {}, [](auto&&) {}));
   EXPECT_EQ(keys.size(), 5000U);
   EXPECT_TRUE(std::ranges::is_sorted(keys));
+}
+
+TEST_F(PostgresStore, ManyLeasesAreForgottenAtOnce) {
+  actors::checkpoint_slice slice;
+  actors::checkpoint_slice later{{}, {}, {3}, true, {}};
+  for (int i = 0; i < 9000; ++i) {
+    const auto name = std::to_string(i);
+    slice.changed.push_back({key_of(name), image_of(name, 1)});
+    later.forgotten.push_back(key_of(name));
+  }
+  slice.upto = {3};
+  slice.last = true;
+  expect(checkpoint(*store, std::move(slice)));
+  expect(checkpoint(*store, std::move(later)));
+  open();
+  EXPECT_EQ(recover(*store).records.size(), 1U) << "and the sums of those that are left are right";
 }
 
 TEST_F(PostgresStore, CommitsAndReadersRunBesideEachOther) {
