@@ -67,7 +67,9 @@ struct sqlite_dispatch_options {
 };
 
 /// For a process beside the coordinator, or without one. Never copies or deletes the write-ahead
-/// log. What still waits when it is destroyed is not answered.
+/// log. A process that is stopped in the milliseconds of a write keeps the file's one lock, and the
+/// coordinator takes no commits until it goes on or ends: PostgreSQL has no such lock. What still
+/// waits when it is destroyed is not answered.
 actors::store_result<std::unique_ptr<actors::dispatch_store>> open_sqlite_dispatches(
     const sqlite_dispatch_options& how);
 
