@@ -72,8 +72,8 @@ dispatcher_actor::dispatcher_actor(caf::actor_config& config, context_ptr contex
     : coordinator_actor(config),
       context_(std::move(context)),
       options_(context_->options),
-      // Calls on their way keep the supervisors: the store must not live as long as they do, because
-      // they end with it.
+      // Calls on their way keep the supervisors: the store must not live as long as they do,
+      // because they end with it.
       store_(std::shared_ptr<void>{}, &where),
       means_(means) {
   owner_ = options_->node.substr(0, longest_node_bytes) + "/" + means_.make_token().substr(0, 16);
@@ -102,7 +102,9 @@ actor_behavior dispatcher_actor::make_behavior() {
       [this](const holder_absent& said) {
         answer(said.ask, dispatch_result::controller_missing, true);
       },
-      [this](const holder_silent& said) { answer(said.ask, dispatch_result::dispatch_error, true); },
+      [this](const holder_silent& said) {
+        answer(said.ask, dispatch_result::dispatch_error, true);
+      },
       [this](const exited_found& found) { give_proof(found); },
       [this](const dispatch_no_more&) { stop(); },
       [this](const options_changed& changed) { options_ = changed.options; },
@@ -206,8 +208,7 @@ void dispatcher_actor::act(dispatch_act& message) {
   const auto ask = ++last_ask_;
   asks_[ask] = {record.key, std::move(message.done)};
   delayed_send(this, std::chrono::milliseconds(window_of(record).ms), holder_silent{ask});
-  tell(*context_, context_->shard_for(record.key),
-       ask_holder{self_, ask, record.key, record.gen});
+  tell(*context_, context_->shard_for(record.key), ask_holder{self_, ask, record.key, record.gen});
 }
 
 void dispatcher_actor::answer(std::int64_t ask, dispatch_result what, bool shard_still_waits) {
@@ -225,8 +226,8 @@ void dispatcher_actor::answer(std::int64_t ask, dispatch_result what, bool shard
 void dispatcher_actor::look_for_exited() {
   if (std::exchange(looks_for_exited_, true)) return;
   store_->exited(exited_since_, most_dispatches,
-                 [link = context_->link, thread = context_->thread, self = self_.who](
-                     store_result<std::vector<protocol::dispatch_record>> found) {
+                 [link = context_->link, thread = context_->thread,
+                  self = self_.who](store_result<std::vector<protocol::dispatch_record>> found) {
                    link->post(thread, [self, found = std::move(found)]() mutable {
                      tell(self, exited_found{std::move(found)});
                    });

@@ -92,8 +92,8 @@ std::map<lease_key, protocol::record> cancelled_jobs(const lease_images& leases)
 
 /// Opens again what is open, which changes nothing where it is known: a store that was written
 /// before there were dispatches has their records from its first start on.
-void add_dispatches(const std::map<lease_key, protocol::record>& before,
-                    const lease_images& after, protocol::instant now, batch& out) {
+void add_dispatches(const std::map<lease_key, protocol::record>& before, const lease_images& after,
+                    protocol::instant now, batch& out) {
   for (const auto& [key, was] : before) {
     auto not_yet = was;
     not_yet.cancel_requested_at = {};

@@ -208,8 +208,7 @@ class shard_actor final : public coordinator_actor {
   /// Why a process of this generation is not to be known; none: it is.
   [[nodiscard]] static protocol::reason why_not_known(const protocol::record& r,
                                                       const process_named& message);
-  void answer_process(const process_named& message, protocol::decision what,
-                      protocol::reason why);
+  void answer_process(const process_named& message, protocol::decision what, protocol::reason why);
   void ask_the_holder(const ask_holder& message);
   void no_more_asking(const stop_asking& message);
   /// Tells those who wait for the holder's word what a group has brought; null: it was judged.
@@ -340,7 +339,7 @@ class shard_actor final : public coordinator_actor {
     protocol::holder holder;
   };
   std::map<std::uint64_t, std::vector<holder_waiter>> holder_waiters_;  ///< by mark
-  std::vector<tie_lock> early_ties_;                      ///< came before the leases were loaded
+  std::vector<tie_lock> early_ties_;  ///< came before the leases were loaded
   bool loaded_ = false;
 };
 

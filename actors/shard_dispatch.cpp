@@ -1,6 +1,6 @@
-// What a cancel means for those who make work stop: dispatches are opened and closed in the commit of
-// the rows that say so, the process of an attempt is registered, its holder is asked to stop, and
-// what was proven to have ended becomes a row (cancellation-dispatch.md).
+// What a cancel means for those who make work stop: dispatches are opened and closed in the commit
+// of the rows that say so, the process of an attempt is registered, its holder is asked to stop,
+// and what was proven to have ended becomes a row (cancellation-dispatch.md).
 #include <algorithm>
 #include <utility>
 
@@ -162,8 +162,7 @@ void shard_actor::ask_the_holder(const ask_holder& message) {
 
 void shard_actor::no_more_asking(const stop_asking& message) {
   const auto* entry = leases_.find(message.key);
-  const auto waiters =
-      entry != nullptr ? holder_waiters_.find(entry->mark) : holder_waiters_.end();
+  const auto waiters = entry != nullptr ? holder_waiters_.find(entry->mark) : holder_waiters_.end();
   if (waiters == holder_waiters_.end()) return;
   std::erase_if(waiters->second, [&](const auto& each) { return each.ask == message.ask; });
   if (waiters->second.empty()) holder_waiters_.erase(waiters);

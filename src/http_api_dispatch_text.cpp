@@ -68,9 +68,9 @@ std::string dispatched_text(const dispatch_record& d) {
 }
 
 std::string closed_text(const protocol::record& job, const dispatch_record& d) {
-  const bool is_open = (protocol::is_live(job.state) && job.gen == d.gen) ||
-                       std::ranges::any_of(job.unproven,
-                                           [&](const auto& each) { return each.gen == d.gen; });
+  const bool is_open =
+      (protocol::is_live(job.state) && job.gen == d.gen) ||
+      std::ranges::any_of(job.unproven, [&](const auto& each) { return each.gen == d.gen; });
   if (is_open) return "An operator resolved its dispatch: nothing more is done to end the work.";
   return fmt::format(
       "Its dispatch is closed: generation {} has ended; work of an earlier one is not dispatched.",
@@ -96,7 +96,8 @@ std::string dispatch_sentence(const protocol::record& job, const dispatch_record
       return dispatched_text(dispatch);
     case dispatch_status::blocked:
       return fmt::format(
-          "Its dispatch is blocked ({}): the process is not provably the one; an operator must look "
+          "Its dispatch is blocked ({}): the process is not provably the one; an operator must "
+          "look "
           "(leasehold dispatch show {}).",
           protocol::word(dispatch.last_result), job.job.value);
     case dispatch_status::closed:

@@ -239,8 +239,7 @@ TEST(ProcessOfAnAttempt, IsRefusedWhereTheAttemptIsNotTheHoldersOwnAndLive) {
        reason::holder_not_yours},
       {"no platform", nothing, [](auto& what) { what.process.platform.clear(); },
        reason::invalid_frame},
-      {"pid 1", nothing,
-       [](auto& what) { what.process.pid = what.process.process_group = 1; },
+      {"pid 1", nothing, [](auto& what) { what.process.pid = what.process.process_group = 1; },
        reason::invalid_frame},
       {"no leader of its group", nothing, [](auto& what) { what.process.process_group = 9; },
        reason::invalid_frame},
@@ -468,11 +467,10 @@ TEST(Dispatcher, WhatAnotherProcessFoundGoneIsGivenOnceTheAttemptIsNotLiveAnyMor
   rig.clock->set(next->next_attempt_at);
   auto& tables = rig.store->dispatches();
   std::optional<actors::dispatch_claimed> claim;
-  tables.claim({{next->key, next->gen, next->cancel_requested_at, dispatch_stage::process, boot,
-                 "another", std::string(32, 'a')}},
-               {}, [&](auto got) {
-                 claim = std::get<std::vector<actors::dispatch_claimed>>(got).front();
-               });
+  tables.claim(
+      {{next->key, next->gen, next->cancel_requested_at, dispatch_stage::process, boot, "another",
+        std::string(32, 'a')}},
+      {}, [&](auto got) { claim = std::get<std::vector<actors::dispatch_claimed>>(got).front(); });
   ASSERT_TRUE(claim && claim->why == reason::none);
   tables.report({{next->key, next->gen, "another", std::string(32, 'a'), claim->record.version,
                   dispatch_result::already_exited}},

@@ -18,11 +18,10 @@ namespace {
 /// Claims and pauses are short, so that what is tried again is tried again within a test; the
 /// process stage is served by the coordinator itself.
 std::vector<std::string> arguments_of(const cancel_store& store) {
-  std::vector<std::string> all{"--dispatch-controllers", "stream,process",
-                               "--dispatch-claim",       "1500ms",
-                               "--dispatch-ack-window",  "300ms",
-                               "--dispatch-backoff",     "200ms",
-                               "--dispatch-backoff-max", "400ms"};
+  std::vector<std::string> all{
+      "--dispatch-controllers", "stream,process", "--dispatch-claim",   "1500ms",
+      "--dispatch-ack-window",  "300ms",          "--dispatch-backoff", "200ms",
+      "--dispatch-backoff-max", "400ms"};
   all.insert(all.end(), store.arguments.begin(), store.arguments.end());
   return all;
 }
@@ -87,8 +86,10 @@ cancel_scene::cancel_scene(const cancel_store& store)
 }
 
 void cancel_scene::submit(const json::object& policy) {
-  json::object all{{"lease_duration_ms", 3'600'000}, {"ack_timeout_ms", 3'600'000},
-                   {"cancel_grace_ms", 3'600'000},   {"reconcile_window_ms", 3'600'000},
+  json::object all{{"lease_duration_ms", 3'600'000},
+                   {"ack_timeout_ms", 3'600'000},
+                   {"cancel_grace_ms", 3'600'000},
+                   {"reconcile_window_ms", 3'600'000},
                    {"max_clock_skew_ms", 3'600'000}};
   for (const auto& [key, value] : policy) all[key] = value;
   server.submit(job, all);

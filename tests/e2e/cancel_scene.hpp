@@ -24,7 +24,7 @@ std::vector<cancel_store> cancel_stores();
 /// How a cancel stands at some point; a dispatch that is "" is not looked at.
 struct cancel_standing {
   std::string state;
-  std::string reason;  ///< of the newest row that the coordinator or a client brought about; ""
+  std::string reason;    ///< of the newest row that the coordinator or a client brought about; ""
   std::string dispatch;  ///< its status; none: there is no record
   std::string sentence;  ///< a part of what `leasehold job show` says, as a regular expression
 };

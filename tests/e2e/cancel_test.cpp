@@ -89,9 +89,8 @@ const std::vector<cancel_case> table{
       "The holder finished before the cancel reached it\\."}},
     {"AcknowledgedByAWorkerThatNeverStopsItIsClosedByTheWindow",
      [](cancel_scene& scene) {
-       scene.submit({{"cancel_grace_ms", 3'000},
-                     {"reconcile_window_ms", 500},
-                     {"on_unresolved", "fail"}});
+       scene.submit(
+           {{"cancel_grace_ms", 3'000}, {"reconcile_window_ms", 500}, {"on_unresolved", "fail"}});
        scene.take();
        scene.cancel();
        scene.tell(event_kind::cancel_ack);
@@ -217,8 +216,7 @@ INSTANTIATE_TEST_SUITE_P(Whole, Cancel,
                          testing::Combine(testing::ValuesIn(cancel_stores()),
                                           testing::ValuesIn(table)),
                          [](const auto& with) {
-                           return std::get<0>(with.param).name + "_" +
-                                  std::get<1>(with.param).name;
+                           return std::get<0>(with.param).name + "_" + std::get<1>(with.param).name;
                          });
 
 TEST_P(Cancel, EndsAsTheTableSays) {

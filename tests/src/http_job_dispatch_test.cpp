@@ -73,7 +73,8 @@ TEST(DispatchSentence, SaysWhatWasDoneAndWhatIsWaitedFor) {
        "Its process could not be signalled; it is dispatched to its process again at "
        "2026-01-01T00:01:01Z."},
       {standing(process, dispatched, termination_requested),
-       "It was dispatched to its process at 2026-01-01T00:00:01Z; waiting for the result, proof, or "
+       "It was dispatched to its process at 2026-01-01T00:00:01Z; waiting for the result, proof, "
+       "or "
        "an operator."},
       {standing(process, dispatched, already_exited),
        "Its process was found to have exited at 2026-01-01T00:00:01Z; the coordinator settles it."},

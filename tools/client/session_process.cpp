@@ -21,8 +21,7 @@ void worker_session::core::tick_process(local_time now, const grant& what, held&
   process.frame_id = sending_.last_frame_id;
   process.epoch = sending_.epoch;
   process.due = now + jitter_.around(process.wait.first);
-  process.wait.first =
-      std::min(protocol::duration{process.wait.first.ms * 2}, process.wait.most);
+  process.wait.first = std::min(protocol::duration{process.wait.first.ms * 2}, process.wait.most);
 }
 
 void worker_session::core::judge_process(local_time now, const protocol::frame_verdict& what) {

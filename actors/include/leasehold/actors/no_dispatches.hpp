@@ -1,6 +1,6 @@
-// For a store that keeps no tables of cancellation dispatch: every call says so, and the coordinator
-// does without. Cancels are told to their holders over the stream, as ever; nothing is tried again,
-// no process is registered and nothing is proven.
+// For a store that keeps no tables of cancellation dispatch: every call says so, and the
+// coordinator does without. Cancels are told to their holders over the stream, as ever; nothing is
+// tried again, no process is registered and nothing is proven.
 #pragma once
 
 #include <string>

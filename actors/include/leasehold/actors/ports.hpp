@@ -85,7 +85,8 @@ struct actor_options {
   // Of cancellation dispatch; read at the start alone, but for the window.
   dispatch_profile dispatch;
   protocol::dispatch_pace dispatch_pace;
-  protocol::duration ack_window{2'000};  ///< in which a holder acknowledges a cancel; below the claim
+  protocol::duration ack_window{
+      2'000};  ///< in which a holder acknowledges a cancel; below the claim
 };
 
 /// Options are never changed, only replaced: each actor keeps those that it was told last.
@@ -109,8 +110,8 @@ struct thread_context {
   std::vector<place> shards;  ///< by thread
   place journal;
   place registry;
-  place dispatcher;                      ///< nobody: nothing is dispatched here
-  bool keeps_dispatches = true;          ///< the store has the tables
+  place dispatcher;              ///< nobody: nothing is dispatched here
+  bool keeps_dispatches = true;  ///< the store has the tables
   /// Sends a fence through the connections of the calling thread that may have frames on their way,
   /// and tells `back_to` how many it asked. Called on the thread that it is about.
   std::function<void(std::size_t thread, std::int64_t fence, const place& back_to)> pass_fence;
