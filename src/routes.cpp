@@ -16,7 +16,7 @@ constexpr access holders{.worker = true, .client = true};
 constexpr access workers{.worker = true};
 constexpr access everybody{.open = true};
 
-constexpr std::array<route, 30> table{{
+constexpr std::array<route, 34> table{{
     {"POST", "/v1/jobs", client, serve_submit},
     {"GET", "/v1/jobs", client_or_operator, serve_jobs},
     {"POST", "/v1/jobs/{id}:cancel", client_or_operator, serve_cancel},
@@ -37,6 +37,10 @@ constexpr std::array<route, 30> table{{
     {"GET", "/v1/locks/{id}/evidence", evidence_of_a_job, serve_lock_evidence},
     {"GET", "/v1/locks/{id}", readers, serve_lock},
     {"GET", "/v1/fences/{id}", readers, serve_fence},
+    {"GET", "/v1/dispatches", auditors, serve_dispatches},
+    {"POST", "/v1/dispatches/{id}:retry", operators, serve_dispatch_retry},
+    {"POST", "/v1/dispatches/{id}:resolve", operators, serve_dispatch_resolve},
+    {"GET", "/v1/dispatches/{id}", auditors, serve_dispatch},
     {"GET", "/v1/openapi.json", everybody, serve_openapi},
     {"GET", "/v1/workers", client_or_operator, serve_workers},
     {"GET", "/v1/queues", client_or_operator, serve_queues},

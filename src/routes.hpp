@@ -29,6 +29,7 @@
 namespace leasehold::server {
 
 class evidence_reader;
+class dispatch_census;
 
 /// The options as of the last good reload; any thread.
 class live_options {
@@ -55,6 +56,8 @@ struct api_shared {
   std::shared_ptr<live_options> chosen;
   std::shared_ptr<principal_registry> principals;
   std::shared_ptr<actors::store> store;
+  std::shared_ptr<actors::dispatch_store> dispatches;  ///< null: none are kept
+  std::shared_ptr<dispatch_census> census;             ///< of them; null with them
   std::shared_ptr<storage::read_pool> reads;
   std::shared_ptr<rate_limits> rates;
   std::shared_ptr<tenant_quota> sessions;
@@ -149,6 +152,10 @@ void serve_lock(const call_ptr& c);
 void serve_locks(const call_ptr& c);
 void serve_fence(const call_ptr& c);
 void serve_lock_evidence(const call_ptr& c);
+void serve_dispatches(const call_ptr& c);
+void serve_dispatch(const call_ptr& c);
+void serve_dispatch_retry(const call_ptr& c);
+void serve_dispatch_resolve(const call_ptr& c);
 void serve_openapi(const call_ptr& c);
 void serve_why(const call_ptr& c);
 void serve_workers(const call_ptr& c);

@@ -1,8 +1,10 @@
 // Evidence over HTTP: of one job, of a whole tenant for verify and export, and where the log ends.
 #include <boost/json.hpp>
 
+#include "src/dispatch_json.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/routes.hpp"
+#include "src/routes_dispatches.hpp"
 
 namespace leasehold::server {
 namespace {
@@ -42,20 +44,26 @@ bool wants_csv(const http_request& request) {
 /// Written on the reading thread already: the loop only hands the text on.
 using text_or_error = actors::store_result<std::optional<std::string>>;
 
+using events = std::vector<protocol::dispatch_event>;
+
+/// Rows and events of dispatch by time; of one instant the rows come first, for what is dispatched
+/// was decided before.
 text_or_error write_history(evidence_reader& reader, const protocol::lease_key& key,
-                            row_number newest, bool csv) {
+                            row_number newest, bool csv, const events& dispatched) {
   auto read = reader.of_lease(key, newest);
   if (auto* fault = std::get_if<store_error>(&read)) return *fault;
   const auto& history = std::get<lease_history>(read);
   if (!history.complete) return std::optional<std::string>{};
   std::string out = csv ? csv_head() : "";
+  const auto append = [&out, csv](const auto& line) {
+    csv ? append_csv_line(out, line) : append_json_line(out, line);
+  };
+  auto event = dispatched.begin();
   for (const shown_row& shown : history.rows) {
-    if (csv) {
-      append_csv_line(out, shown);
-    } else {
-      append_json_line(out, shown);
-    }
+    for (; event != dispatched.end() && event->at < shown.row.at; ++event) append(*event);
+    append(shown);
   }
+  for (; event != dispatched.end(); ++event) append(*event);
   return std::optional(std::move(out));
 }
 
@@ -84,12 +92,13 @@ actors::store_result<evidence_page> read_page(evidence_reader& reader,
   return out;
 }
 
-void answer_history(const call_ptr& c, const protocol::lease_key& key, row_number newest) {
+void answer_history(const call_ptr& c, const protocol::lease_key& key, row_number newest,
+                    events dispatched) {
   const bool csv = wants_csv(c->request);
   with_read<text_or_error>(
       c,
-      [reader = c->api->shared.evidence, key, newest, csv] {
-        return write_history(*reader, key, newest, csv);
+      [reader = c->api->shared.evidence, key, newest, csv, dispatched = std::move(dispatched)] {
+        return write_history(*reader, key, newest, csv, dispatched);
       },
       [c, csv](text_or_error read) {
         if (auto* fault = std::get_if<store_error>(&read)) return refuse(c, *fault);
@@ -108,13 +117,20 @@ void answer_history(const call_ptr& c, const protocol::lease_key& key, row_numbe
 
 void serve_job_evidence(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
-  with_audited_job(c, [c](const actors::lease_view& job) { answer_history(c, c->key(), job.row); });
+  with_audited_job(c, [c](const actors::lease_view& job) {
+    with_dispatch_events(c, c->key(), [c, newest = job.row](const dispatch_events& found) {
+      if (!found.complete) {
+        return c->refuse(reason::too_large, "The job has more than 20000 events of dispatch.");
+      }
+      answer_history(c, c->key(), newest, found.all);
+    });
+  });
 }
 
 void serve_lock_evidence(const call_ptr& c) {
   if (auto fault = c->query.fault()) return c->refuse(*fault);
   with_audited_lock(c, [c](const protocol::lease_key& key, const actors::lease_view& lock) {
-    answer_history(c, key, lock.row);
+    answer_history(c, key, lock.row, {});
   });
 }
 

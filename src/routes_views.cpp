@@ -1,4 +1,5 @@
 // What is seen of the coordinator beside jobs: why one waits, workers, queues, health, metrics.
+#include "src/dispatch_census.hpp"
 #include "src/http_api_job.hpp"
 #include "src/routes.hpp"
 
@@ -67,7 +68,16 @@ void serve_ready(const call_ptr& c) {
 }
 
 void serve_metrics(const call_ptr& c) {
-  answer_text(c, 200, c->api->shared.metrics(), "text/plain; version=0.0.4; charset=utf-8");
+  const auto answer = [c](const std::string& dispatches) {
+    answer_text(c, 200, c->api->shared.metrics() + dispatches,
+                "text/plain; version=0.0.4; charset=utf-8");
+  };
+  if (c->api->shared.census == nullptr) return answer("");
+  c->api->shared.census->ask([c, answer](const std::optional<actors::dispatch_counts>& counts) {
+    c->api->post([c, answer, counts] {
+      answer(counts ? dispatch_metrics(*counts, c->api->gateway->now()) : "");
+    });
+  });
 }
 
 }  // namespace leasehold::server

@@ -48,6 +48,13 @@ std::string matrix_of(const std::vector<json::object>& rows) {
                "RENEW", "PROGRESS", "FLAGS"});
   shown.colour_column(4);
   for (const auto& row : rows) {
+    if (const auto event = text_in(row, "dispatch_event"); !event.empty()) {
+      shown.add(
+          {"-", time_text(number_in(row, "at")), event,
+           fmt::format("g{} #{}", number_in(row, "generation"), number_in(row, "dispatch_count")),
+           "", text_in(row, "result")});
+      continue;
+    }
     const auto progress = number_in(row, "progress_sequence");
     shown.add({cell_in(row, "row"), time_text(number_in(row, "at")), cell_in(row, "event"),
                named_by(row), cell_in(row, "decision"), cell_in(row, "reason"),

@@ -160,6 +160,7 @@ std::string file_of(std::string_view title, const object& policy, const std::vec
 std::variant<std::string, not_exportable> scenario_of(std::vector<object> rows,
                                                       const object& policy,
                                                       std::string_view title) {
+  std::erase_if(rows, [](const object& row) { return row.contains("dispatch_event"); });
   std::sort(rows.begin(), rows.end(), [](const object& a, const object& b) {
     return number_in(a, "row") < number_in(b, "row");
   });

@@ -17,7 +17,8 @@ struct not_exportable {
 
 /// The scenario of one lease. `rows`: all its evidence with the live columns, in any order;
 /// `policy`: the keys that its job was submitted with. Rows that follow from others (activation,
-/// the final rows of deferred frames, proofs of stopping) are left out: replay makes them again.
+/// the final rows of deferred frames, proofs of stopping) are left out: replay makes them again. So
+/// are events of dispatch, which are no rows.
 /// Deadlines become ticks. `force` of a revoke has no column and is told from what the revoke did.
 std::variant<std::string, not_exportable> scenario_of(std::vector<boost::json::object> rows,
                                                       const boost::json::object& policy,

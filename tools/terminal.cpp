@@ -73,8 +73,10 @@ tone tone_of(std::string_view word) {
       entry{"failed", tone::bad},        entry{"rejected", tone::bad},
       entry{"expired", tone::warning},   entry{"unresolved", tone::warning},
       entry{"revoked", tone::warning},   entry{"retry_wait", tone::warning},
-      entry{"cancelled", tone::warning}, entry{"ignored", tone::faint},
-      entry{"deferred", tone::faint},    entry{"vacant", tone::faint}};
+      entry{"cancelled", tone::warning}, entry{"blocked", tone::bad},
+      entry{"dispatched", tone::good},   entry{"ignored", tone::faint},
+      entry{"closed", tone::faint},      entry{"deferred", tone::faint},
+      entry{"vacant", tone::faint}};
   for (const auto& [text, how] : known) {
     if (text == word) return how;
   }

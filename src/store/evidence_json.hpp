@@ -31,6 +31,10 @@ struct evidence_line {
   std::optional<protocol::policy> chosen;  ///< submit and policy rows
 };
 
+/// Whether a line of a job's evidence tells of its cancellation dispatch: it is no row, and
+/// decides nothing.
+bool is_dispatch_line(std::string_view text) noexcept;
+
 /// A line, or the sentence that says what is wrong with it.
 std::variant<evidence_line, std::string> read_evidence_line(std::string_view text);
 

@@ -209,6 +209,10 @@ std::optional<protocol::policy> policy_from_json(const json::object& text) {
   return chosen;
 }
 
+bool is_dispatch_line(std::string_view text) noexcept {
+  return text.starts_with(R"({"dispatch_event":)");
+}
+
 std::variant<evidence_line, std::string> read_evidence_line(std::string_view text) {
   boost::system::error_code failed;
   const json::value value = json::parse(text, failed);

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "src/store/batch_log.hpp"
+#include "src/store/unfinished_copy.hpp"
 
 namespace leasehold::storage {
 
@@ -116,6 +117,9 @@ std::optional<store_error> check_identity(connection& db, const std::filesystem:
   }
   const auto version = read_number(db, "PRAGMA user_version");
   if (const auto* fault = std::get_if<store_error>(&version)) return *fault;
+  if (std::get<std::int64_t>(version) == unfinished_version) {
+    return foreign(file.parent_path(), unfinished_copy);
+  }
   if (std::get<std::int64_t>(version) > schema_version) {
     return foreign(file, "was written by a newer version (schema " +
                              std::to_string(std::get<std::int64_t>(version)) +

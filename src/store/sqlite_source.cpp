@@ -69,8 +69,12 @@ actors::store_result<std::unique_ptr<store_source>> open_sqlite_source(
   if (auto failed = find_lost_log(file)) return *failed;
   auto opened = open_database(file, connection::access::read_only, std::nullopt);
   if (auto* failed = std::get_if<store_error>(&opened)) return *failed;
-  return std::make_unique<sqlite_source>(directory, std::move(kept),
-                                         std::move(std::get<connection>(opened)));
+  return make_sqlite_source(directory, std::move(kept), std::move(std::get<connection>(opened)));
+}
+
+std::unique_ptr<store_source> make_sqlite_source(const std::filesystem::path& directory,
+                                                 kept_head kept, connection db) {
+  return std::make_unique<sqlite_source>(directory, std::move(kept), std::move(db));
 }
 
 actors::store_result<std::unique_ptr<store_source>> open_source(const store_place& place) {

@@ -54,5 +54,8 @@ class store_source {
 actors::store_result<std::unique_ptr<store_source>> open_source(const store_place& place);
 actors::store_result<std::unique_ptr<store_source>> open_sqlite_source(
     const std::filesystem::path& directory);
+/// Of a database that is open; `kept` is what the directory says about the log's end.
+std::unique_ptr<store_source> make_sqlite_source(const std::filesystem::path& directory,
+                                                 kept_head kept, connection db);
 
 }  // namespace leasehold::storage

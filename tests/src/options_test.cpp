@@ -81,7 +81,7 @@ TEST_F(options_test, AStoreWithoutAUrlIsTheDataDirectorys) {
   EXPECT_EQ(good({}, {{"LEASEHOLD_STORE", "postgres://u@h/d"}}).place_of_store(),
             storage::store_place(storage::postgres_place{"postgres://u@h/d"}));
   EXPECT_THAT(refused({"--store", "mysql://u:hunter2@h/d"}),
-              AllOf(HasSubstr("postgres://"), Not(HasSubstr("hunter2"))));
+              AllOf(HasSubstr("postgres"), Not(HasSubstr("hunter2"))));
 }
 
 TEST_F(options_test, APasswordInTheUrlOfAStoreIsNeverRepeated) {
