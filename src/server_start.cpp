@@ -160,7 +160,8 @@ std::optional<start_failed> server::parts::open_store() {
            [this](const std::string& sentence) {
              lines->write(log_level::warn, "the end of the log is not guarded",
                           {{"why", sentence}});
-           }});
+           },
+       .now = [this] { return clock->now(); }});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) return start_failed{fault->sentence};
   store = std::move(std::get<std::unique_ptr<actors::store>>(opened));
   auto anchor = newest_anchor(*store);

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "src/store/batch_log.hpp"
+#include "src/store/sqlite_dispatch_rows.hpp"
 #include "src/store/unfinished_copy.hpp"
 
 namespace leasehold::storage {
@@ -27,7 +28,7 @@ constexpr std::int64_t application_id = 0x4c534844;
 // The body stands last, so that a reader of ranges and hashes does not page through it.
 constexpr const char* tables = R"(
   PRAGMA application_id = 1280526404;
-  PRAGMA user_version = 1;
+  PRAGMA user_version = 2;
   CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
   CREATE TABLE batch (
     first_row INTEGER PRIMARY KEY, last_row INTEGER NOT NULL, format INTEGER NOT NULL,
@@ -39,7 +40,7 @@ constexpr const char* tables = R"(
   CREATE TABLE policy (id INTEGER PRIMARY KEY, text TEXT NOT NULL);
   CREATE TABLE floor (shard INTEGER PRIMARY KEY, generation INTEGER NOT NULL);
 )";
-static_assert(application_id == 1280526404 && schema_version == 1);
+static_assert(application_id == 1280526404 && schema_version == 2);
 
 store_error foreign(const std::filesystem::path& file, std::string_view why) {
   return {store_error::kind::foreign, file.string() + " " + std::string(why)};
@@ -76,6 +77,7 @@ std::optional<store_error> create_tables(connection& in, std::int64_t shards) {
   transaction whole(in);
   if (auto fault = whole.begin_writing()) return fault;
   if (auto fault = in.execute(tables, "making the tables of")) return fault;
+  if (auto fault = create_dispatch_tables(in)) return fault;
   const std::string id = random_id();
   if (auto fault = put_fact(in, "store_id", std::string_view(id))) return fault;
   if (auto fault = put_fact(in, "shards", shards)) return fault;
@@ -182,6 +184,15 @@ actors::store_result<connection> open_database(
 
 namespace {
 
+/// Version 2 added the tables of cancellation dispatch.
+std::optional<store_error> upgrade_from_1(connection& db) {
+  transaction whole(db);
+  if (auto fault = whole.begin_writing()) return fault;
+  if (auto fault = create_dispatch_tables(db)) return fault;
+  if (auto fault = db.execute("PRAGMA user_version = 2", "upgrading")) return fault;
+  return whole.commit();
+}
+
 std::optional<store_error> read_floors(connection& from, actors::store_state& into) {
   statement query = from.prepare("SELECT shard, generation FROM floor");
   if (!query.prepared()) return from.last_error("reading the floors of");
@@ -206,6 +217,37 @@ std::optional<store_error> write_floors(connection& to, const actors::store_stat
 }
 
 }  // namespace
+
+actors::store_result<connection> open_beside(const std::filesystem::path& file) {
+  std::error_code failed;
+  if (!std::filesystem::exists(file, failed)) {
+    return foreign(file, "is not there; name the data directory of a leaseholdd that was started");
+  }
+  auto opened = connection::open(file, connection::access::write_present);
+  if (std::holds_alternative<store_error>(opened)) return opened;
+  auto& db = std::get<connection>(opened);
+  if (auto fault = check_identity(db, file)) return *fault;
+  const auto version = read_number(db, "PRAGMA user_version");
+  if (const auto* fault = std::get_if<store_error>(&version)) return *fault;
+  if (std::get<std::int64_t>(version) < schema_version) {
+    return foreign(
+        file,
+        "is of an older version and has no dispatch tables; start the leaseholdd of this "
+        "version on it once");
+  }
+  if (auto fault = db.execute("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+                              "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY;",
+                              "preparing")) {
+    return *fault;
+  }
+  return opened;
+}
+
+std::optional<store_error> upgrade_tables(connection& db) {
+  const auto version = read_number(db, "PRAGMA user_version");
+  if (const auto* fault = std::get_if<store_error>(&version)) return *fault;
+  return std::get<std::int64_t>(version) == 1 ? upgrade_from_1(db) : std::nullopt;
+}
 
 actors::store_result<store_facts> read_facts(connection& from) {
   statement query = from.prepare("SELECT key, value FROM meta");
@@ -278,6 +320,17 @@ actors::store_result<actors::log_head> read_head(connection& from, const store_f
   }
   std::memcpy(head.chain.data(), chain.data(), chain.size());
   return head;
+}
+
+actors::store_result<actors::clock_anchor> read_newest_anchor(connection& from) {
+  statement query = from.prepare(
+      "SELECT boot_id, boottime_ms, wall_ms, coordinator_ms FROM batch "
+      "ORDER BY first_row DESC LIMIT 1");
+  const int code = query.step();
+  if (code == SQLITE_DONE) return actors::clock_anchor{};
+  if (code != SQLITE_ROW) return from.last_error("reading the end of the log in");
+  return actors::clock_anchor{
+      std::string(query.bytes(0)), query.integer(1), query.integer(2), {query.integer(3)}};
 }
 
 std::uint64_t record_check(const protocol::lease_key& key, std::string_view image) {

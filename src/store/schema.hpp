@@ -12,7 +12,7 @@
 
 namespace leasehold::storage {
 
-inline constexpr std::int64_t schema_version = 1;
+inline constexpr std::int64_t schema_version = 2;
 /// What `prepare_writing` makes of a new database: the log is made of large bodies.
 inline constexpr std::int64_t database_page_bytes = 16384;
 inline constexpr std::string_view database_name = "leasehold.db";
@@ -45,6 +45,14 @@ actors::store_result<connection> open_database(
     std::optional<std::int64_t> create_with_shards,
     const std::function<std::optional<actors::store_error>(connection&)>& refuse = {});
 
+/// The same for a process beside the coordinator: the database must be there, of this version, and
+/// nothing of it is prepared or made. Asks SQLite alone, so that a process may have it open
+/// already.
+actors::store_result<connection> open_beside(const std::filesystem::path& file);
+
+/// Brings the tables of an older version up to this one; rows stay as they are.
+std::optional<actors::store_error> upgrade_tables(connection& db);
+
 actors::store_result<store_facts> read_facts(connection& from);
 std::optional<actors::store_error> write_checkpoint_facts(connection& to, const store_facts& facts);
 /// Where the log begins.
@@ -54,6 +62,9 @@ std::optional<actors::store_error> write_backup_mark(connection& to, bool is_bac
 
 /// The newest piece of the log; the anchor when there is none.
 actors::store_result<actors::log_head> read_head(connection& from, const store_facts& facts);
+
+/// The clock's anchor of the newest batch; none of any boot when there is no batch.
+actors::store_result<actors::clock_anchor> read_newest_anchor(connection& from);
 
 /// The check value of a record in the checkpoint.
 std::uint64_t record_check(const protocol::lease_key& key, std::string_view image);

@@ -1,5 +1,7 @@
 #include "src/store/sqlite_connection.hpp"
 
+#include <thread>
+
 namespace leasehold::storage {
 
 namespace {
@@ -7,6 +9,7 @@ namespace {
 using actors::store_error;
 
 constexpr std::chrono::milliseconds default_lock_wait{5000};
+constexpr std::chrono::microseconds lock_poll{300};
 
 store_error::kind kind_of(int code) noexcept {
   switch (code) {
@@ -117,8 +120,9 @@ std::string_view statement::bytes(int column) const {
 actors::store_result<connection> connection::open(const std::filesystem::path& file, access how) {
   connection made;
   made.file_ = file.string();
-  const int flags =
-      how == access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int flags = how == access::read_only       ? SQLITE_OPEN_READONLY
+                    : how == access::write_present ? SQLITE_OPEN_READWRITE
+                                                   : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* db = nullptr;
   const int code = sqlite3_open_v2(made.file_.c_str(), &db, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   made.db_.reset(db);
@@ -132,6 +136,21 @@ actors::store_result<connection> connection::open(const std::filesystem::path& f
 
 void connection::wait_for_lock(std::chrono::milliseconds most) {
   sqlite3_busy_timeout(db_.get(), static_cast<int>(most.count()));
+}
+
+void connection::poll_for_lock(std::chrono::milliseconds most) {
+  polling_ = std::make_unique<polling>(polling{most, {}});
+  sqlite3_busy_handler(
+      db_.get(),
+      [](void* state, int asked_before) {
+        auto& poll = *static_cast<polling*>(state);
+        const auto now = std::chrono::steady_clock::now();
+        if (asked_before == 0) poll.until = now + poll.most;
+        if (now >= poll.until) return 0;
+        std::this_thread::sleep_for(lock_poll);
+        return 1;
+      },
+      polling_.get());
 }
 
 std::optional<store_error> connection::execute(const char* sql, std::string_view doing) {

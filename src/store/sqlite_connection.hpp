@@ -49,11 +49,17 @@ class statement {
 
 class connection {
  public:
-  enum class access : std::uint8_t { read_only, read_write };
+  enum class access : std::uint8_t {
+    read_only,
+    read_write,     ///< makes a file that is missing
+    write_present,  ///< a file that is missing is an error
+  };
   /// To be closed without a change to any file: what is in the write-ahead log stays there.
   static actors::store_result<connection> open(const std::filesystem::path& file, access how);
   /// How long a statement waits for another process that has the write lock; 5 s when not set.
   void wait_for_lock(std::chrono::milliseconds most);
+  /// The same by a look every 0.3 ms: the one that has the lock leaves it free for a moment only.
+  void poll_for_lock(std::chrono::milliseconds most);
 
   /// Runs statements that yield nothing of interest.
   std::optional<actors::store_error> execute(const char* sql, std::string_view doing);
@@ -69,6 +75,11 @@ class connection {
   struct closer {
     void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
   };
+  struct polling {
+    std::chrono::milliseconds most{};
+    std::chrono::steady_clock::time_point until;
+  };
+  std::unique_ptr<polling> polling_;  ///< outlives the database, which has its address
   std::unique_ptr<sqlite3, closer> db_;
   std::string file_;
 };

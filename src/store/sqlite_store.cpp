@@ -11,6 +11,7 @@
 #include "src/store/log_check.hpp"
 #include "src/store/read_pool.hpp"
 #include "src/store/schema.hpp"
+#include "src/store/sqlite_dispatch.hpp"
 #include "src/store/sqlite_reader.hpp"
 #include "src/store/sqlite_writer.hpp"
 #include "src/store/stored_grant.hpp"
@@ -36,6 +37,47 @@ store_error damaged(const std::filesystem::path& directory, std::string_view wha
               "' names everything that is damaged; restore the directory from a backup"};
 }
 
+/// The dispatch tables beside the log of the coordinator.
+class coordinator_dispatches final : public sqlite_dispatch_store {
+ public:
+  coordinator_dispatches(std::function<protocol::instant()> now, reader_pool& readers,
+                         sqlite_writer& writer)
+      : now_(std::move(now)), readers_(readers), writer_(writer) {}
+
+  /// No read runs or begins any more.
+  void stop() { reads_.stop(); }
+
+  actors::store_result<protocol::instant> now() override {
+    using result = actors::store_result<protocol::instant>;
+    if (now_) return now_();
+    return readers_.with<result>([](sqlite_reader& from) -> result {
+      auto newest = read_newest_anchor(from.database());
+      if (auto* fault = std::get_if<store_error>(&newest)) return *fault;
+      return std::get<actors::clock_anchor>(newest).coordinator_time;
+    });
+  }
+
+ protected:
+  bool read(reading what) override {
+    return reads_.submit([this, what = std::move(what)] {
+      // A reader that cannot be opened is a fault, which is told once.
+      const auto taken = readers_.with<actors::store_result<bool>>(
+          [&what](sqlite_reader& from) -> actors::store_result<bool> {
+            what(&from.database());
+            return true;
+          });
+      if (const auto* fault = std::get_if<store_error>(&taken)) what(*fault);
+    });
+  }
+  bool write(dispatch_turn what) override { return writer_.dispatch(std::move(what)); }
+
+ private:
+  std::function<protocol::instant()> now_;
+  reader_pool& readers_;
+  sqlite_writer& writer_;
+  read_pool reads_{1, most_dispatch_calls};  ///< ends before the readers, which it uses
+};
+
 class sqlite_store final : public actors::store {
  public:
   sqlite_store(const sqlite_options& how, directory_lock lock, connection db, store_facts facts,
@@ -46,8 +88,13 @@ class sqlite_store final : public actors::store {
         facts_(facts),
         head_at_start_(head),
         readers_(directory_ / database_name),
+        dispatches_(how.now, readers_, writer_),
         writer_(std::move(db), std::move(facts), head, how.directory,
                 static_cast<int>(how.wal_bytes / database_page_bytes)) {}
+  // A read's answer may ask for a write.
+  ~sqlite_store() override { dispatches_.stop(); }
+  sqlite_store(const sqlite_store&) = delete;
+  sqlite_store& operator=(const sqlite_store&) = delete;
 
   actors::store_result<recovered_head> recover(
       const std::function<void(const actors::store_state&)>& on_state,
@@ -145,6 +192,7 @@ class sqlite_store final : public actors::store {
   }
 
   actors::store_result<log_head> head() override { return writer_.head(); }
+  actors::dispatch_store& dispatches() override { return dispatches_; }
 
  private:
   std::optional<store_error> read_policies(
@@ -247,6 +295,7 @@ class sqlite_store final : public actors::store {
   store_facts facts_;
   log_head head_at_start_;
   reader_pool readers_;
+  coordinator_dispatches dispatches_;  ///< the writer's turns ask it for the time
   sqlite_writer writer_;
   read_pool lookups_{1};  ///< ends before the readers, which it uses
   std::optional<log_check> check_;
@@ -360,6 +409,7 @@ actors::store_result<std::unique_ptr<actors::store>> open_sqlite_store(const sql
       return *fault;
     }
   }
+  if (auto fault = upgrade_tables(db)) return *fault;
   say_what_is_unguarded(how, std::get<store_facts>(facts), std::get<log_head>(head));
   return std::make_unique<sqlite_store>(how, std::move(std::get<directory_lock>(locked)),
                                         std::move(db), std::move(std::get<store_facts>(facts)),

@@ -22,6 +22,9 @@ struct sqlite_options {
   std::function<void(std::string)> on_damage;
   /// Hears, while it is opened, that nothing says how far the log of a used store reached.
   std::function<void(std::string)> on_unguarded;
+  /// The coordinator's clock, for cancellation dispatch: any thread. When it is not set, the time
+  /// of the newest batch.
+  std::function<protocol::instant()> now;
   /// How long a commit waits for another process that writes before it is refused as busy.
   std::chrono::milliseconds lock_wait{5000};
   /// The write-ahead log is copied into the database once it is longer than this.

@@ -21,6 +21,8 @@ using std::chrono::milliseconds;
 constexpr std::size_t transaction_bytes = std::size_t{1024} * 1024;
 /// Records per transaction of a checkpoint: a commit waits for no more than these.
 constexpr std::size_t records_at_once = 512;
+/// Calls of the dispatch tables that one transaction takes: a commit waits for no more than these.
+constexpr std::size_t turns_at_once = 4;
 /// Batches that one transaction removes from the front of the log.
 constexpr std::int64_t batches_cut_at_once = 64;
 /// Commits on one side, slices and cuts on the other: a checkpoint keeps up with a load that never
@@ -50,6 +52,7 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
       put_record_(db_.prepare("INSERT OR REPLACE INTO record (tenant, lease, last_row, "
                               "check_value, image) VALUES (?, ?, ?, ?, ?)")),
       delete_record_(db_.prepare("DELETE FROM record WHERE tenant = ? AND lease = ?")),
+      dispatch_rows_(db_),
       wal_limit_pages_(wal_pages),
       turns_(most_ahead),
       directory_(std::move(directory)),
@@ -109,20 +112,28 @@ void sqlite_writer::cut(row_number upto, cut_done done) {
   work_.notify_one();
 }
 
+bool sqlite_writer::dispatch(dispatch_turn what) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (turns_waiting_.size() >= most_dispatch_calls) return false;
+    turns_waiting_.push_back(std::move(what));
+  }
+  work_.notify_one();
+  return true;
+}
+
 actors::log_head sqlite_writer::head() const {
   const std::lock_guard lock(mutex_);
   return published_head_;
 }
 
 bool sqlite_writer::wait_for_work(std::unique_lock<std::mutex>& lock) {
-  const auto there = [this] {
-    return stopping_ || !batches_.empty() || !slices_.empty() || !cuts_.empty();
-  };
-  if (!there()) {
-    work_.wait(lock, there);
+  const auto there = [this] { return has_commits() || is_behind(); };
+  if (!stopping_ && !there()) {
+    work_.wait(lock, [&] { return stopping_ || there(); });
     busy_since_ = steady::now();
   }
-  return !batches_.empty() || !slices_.empty() || !cuts_.empty();
+  return there();
 }
 
 void sqlite_writer::run() {
@@ -130,14 +141,16 @@ void sqlite_writer::run() {
   std::unique_lock lock(mutex_);
   while (wait_for_work(lock)) {
     const auto begun = steady::now();
-    if (batches_.empty() || (is_behind() && turns_.behind_goes_first())) {
+    if (!has_commits() || (is_behind() && turns_.behind_goes_first())) {
       write_behind(lock);
       turns_.behind_took(steady::now() - begun);
     } else {
       auto waiting = take_batches();
+      auto turns = take_turns();
       lock.unlock();
-      commit_all(waiting);
+      commit_all(waiting, turns);
       waiting.clear();  // what the callbacks hold ends without the lock
+      turns.clear();
       lock.lock();
       turns_.commits_took(steady::now() - begun);
     }
@@ -232,12 +245,22 @@ std::vector<sqlite_writer::waiting_batch> sqlite_writer::take_batches() {
   return taken;
 }
 
-void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting) {
+std::vector<sqlite_writer::taken_turn> sqlite_writer::take_turns() {
+  std::vector<taken_turn> taken;
+  while (!turns_waiting_.empty() && taken.size() < turns_at_once) {
+    taken.push_back({std::move(turns_waiting_.front()), {}});
+    turns_waiting_.pop_front();
+  }
+  return taken;
+}
+
+void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting,
+                               std::vector<taken_turn>& turns) {
   actors::log_head head = head_;
   const std::int64_t first_row = head_.last_row.value + 1;
   std::optional<store_error> fault = fatal_;
   if constexpr (protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
-  if (!fault) fault = write_batches(waiting, head);
+  if (!fault) fault = write_batches(waiting, turns, head);
   if (!fault) {
     // What was kept before may be of a log that was lost.
     if (!std::exchange(has_written_, true)) heads_.keep(head);
@@ -248,6 +271,7 @@ void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting) {
     fatal_ = fault;
   }
   if constexpr (!protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
+  for (const taken_turn& each : turns) each.what.answer(fault ? fault : each.fault);
 }
 
 void sqlite_writer::answer_all(const std::vector<waiting_batch>& waiting, std::int64_t first_row,
@@ -264,6 +288,7 @@ void sqlite_writer::answer_all(const std::vector<waiting_batch>& waiting, std::i
 }
 
 std::optional<store_error> sqlite_writer::write_batches(const std::vector<waiting_batch>& waiting,
+                                                        std::vector<taken_turn>& turns,
                                                         actors::log_head& head) {
   std::vector<const actors::batch*> batches;
   batches.reserve(waiting.size());
@@ -282,12 +307,17 @@ std::optional<store_error> sqlite_writer::write_batches(const std::vector<waitin
     }
     for (const waiting_batch& each : waiting) {
       if ((fault = insert_policies(each.what))) return fault;
+      if ((fault = apply_dispatches(each.what))) return fault;
+    }
+    for (taken_turn& each : turns) {
+      if ((fault = take_part(each))) return fault;
     }
     // With the rows of the restore the file is no backup any more.
-    if (facts_.is_backup && (fault = write_backup_mark(db_, false))) return fault;
+    if (facts_.is_backup && !pieces->empty() && (fault = write_backup_mark(db_, false)))
+      return fault;
     fault = whole.commit();
   }
-  if (!fault) facts_.is_backup = false;
+  if (!fault && !pieces->empty()) facts_.is_backup = false;
   return fault ? settle_failed_commit(std::move(*fault)) : std::nullopt;
 }
 
@@ -316,6 +346,22 @@ std::optional<store_error> sqlite_writer::insert_policies(const actors::batch& w
     if (code != SQLITE_DONE) return db_.error(code, "writing a policy to");
   }
   return std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::apply_dispatches(const actors::batch& what) {
+  for (const auto& each : what.dispatches) {
+    if (auto fault = actors::apply_change(dispatch_rows_, each)) return fault;
+  }
+  return std::nullopt;
+}
+
+std::optional<store_error> sqlite_writer::take_part(taken_turn& turn) {
+  if (auto fault = db_.execute("SAVEPOINT turn", "writing dispatches to")) return fault;
+  turn.fault = turn.what.act(dispatch_rows_);
+  const auto lost = db_.execute(turn.fault ? "ROLLBACK TO turn; RELEASE turn" : "RELEASE turn",
+                                "writing dispatches to");
+  if (lost && turn.fault) return turn.fault;
+  return lost;
 }
 
 std::optional<store_error> sqlite_writer::settle_failed_commit(store_error fault) {

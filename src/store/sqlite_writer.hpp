@@ -19,6 +19,8 @@
 #include "src/store/kept_head.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_connection.hpp"
+#include "src/store/sqlite_dispatch.hpp"
+#include "src/store/sqlite_dispatch_rows.hpp"
 
 namespace leasehold::storage {
 
@@ -42,6 +44,8 @@ class sqlite_writer {
   void commit(actors::batch what, commit_done done);
   void checkpoint(actors::checkpoint_slice slice, slice_done done);
   void cut(protocol::row_number upto, cut_done done);
+  /// In a transaction with the batches that wait. False: too many wait, and nothing is called.
+  [[nodiscard]] bool dispatch(dispatch_turn what);
   [[nodiscard]] actors::log_head head() const;
 
  private:
@@ -61,7 +65,13 @@ class sqlite_writer {
     cut_done done;
   };
 
+  struct taken_turn {
+    dispatch_turn what;
+    std::optional<actors::store_error> fault;
+  };
+
   void run();
+  [[nodiscard]] bool has_commits() const { return !batches_.empty() || !turns_waiting_.empty(); }
   [[nodiscard]] bool is_behind() const { return !slices_.empty() || !cuts_.empty(); }
   /// Some of a checkpoint or of a cut.
   void write_behind(std::unique_lock<std::mutex>& lock);
@@ -71,14 +81,19 @@ class sqlite_writer {
   actors::store_result<std::int64_t> delete_batches(protocol::row_number upto, store_facts& facts);
   bool wait_for_work(std::unique_lock<std::mutex>& lock);
   std::vector<waiting_batch> take_batches();
-  void commit_all(const std::vector<waiting_batch>& waiting);
+  std::vector<taken_turn> take_turns();
+  void commit_all(const std::vector<waiting_batch>& waiting, std::vector<taken_turn>& turns);
   static void answer_all(const std::vector<waiting_batch>& waiting, std::int64_t first_row,
                          const std::optional<actors::store_error>& fault,
                          const actors::log_head& head);
   std::optional<actors::store_error> write_batches(const std::vector<waiting_batch>& waiting,
+                                                   std::vector<taken_turn>& turns,
                                                    actors::log_head& head);
   std::optional<actors::store_error> insert(const actors::stored_batch& piece);
   std::optional<actors::store_error> insert_policies(const actors::batch& what);
+  std::optional<actors::store_error> apply_dispatches(const actors::batch& what);
+  /// A fault: the transaction is lost. What fails of the turn alone is kept in it.
+  std::optional<actors::store_error> take_part(taken_turn& turn);
   std::optional<actors::store_error> settle_failed_commit(actors::store_error fault);
   bool write_slice(waiting_slice& slice);
   std::optional<actors::store_error> write_records(waiting_slice& slice);
@@ -98,6 +113,7 @@ class sqlite_writer {
   statement find_record_;
   statement put_record_;
   statement delete_record_;
+  sqlite_dispatch_rows dispatch_rows_;
   /// Set by an fsync that failed: nothing is written any more.
   std::optional<actors::store_error> fatal_;
   bool has_written_ = false;
@@ -116,6 +132,7 @@ class sqlite_writer {
   std::deque<waiting_batch> batches_;
   std::deque<waiting_slice> slices_;
   std::deque<waiting_cut> cuts_;
+  std::deque<dispatch_turn> turns_waiting_;
   actors::log_head published_head_;
   bool stopping_ = false;
   std::thread thread_;

@@ -82,8 +82,8 @@ const std::vector<damage>& all_damage() {
        },
        {"is the database of another program", "name another data directory"}},
       {"NewerSchema",
-       [](auto&, auto& file) { run_sql(file, "PRAGMA user_version = 2"); },
-       {"was written by a newer version (schema 2, this one reads up to 1)",
+       [](auto&, auto& file) { run_sql(file, "PRAGMA user_version = 3"); },
+       {"was written by a newer version (schema 3, this one reads up to 2)",
         "start that version, or restore a backup"}},
       {"Backup",
        [](auto& data, auto& file) {

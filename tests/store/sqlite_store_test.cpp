@@ -270,10 +270,10 @@ TEST_F(SqliteStore, TheDatabaseOfAnotherProgramIsRefused) {
 }
 
 TEST_F(SqliteStore, ANewerSchemaIsRefusedByItsNumber) {
-  tamper(directory.path(), "PRAGMA user_version = 2");
+  tamper(directory.path(), "PRAGMA user_version = 3");
   const auto fault = refusal(directory.path());
   EXPECT_EQ(fault.what, kind::foreign);
-  EXPECT_THAT(fault.sentence, ::testing::HasSubstr("schema 2"));
+  EXPECT_THAT(fault.sentence, ::testing::HasSubstr("schema 3"));
 }
 
 TEST_F(SqliteStore, ATruncatedFileIsRefused) {

@@ -122,6 +122,7 @@ class coordinator_rig {
     how.actors = std::move(options);
     how.store = instead ? std::move(instead) : store;
     how.clock = clock;
+    store->dispatches().set_clock([time = clock] { return time->now(); });
     how.restored_backup = restored_backup;
     how.link = link;
     how.counters = counters;

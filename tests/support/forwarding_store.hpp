@@ -67,6 +67,7 @@ class forwarding_store : public actors::store {
     return behind_->batches_from(from, limit);
   }
   actors::store_result<actors::log_head> head() override { return behind_->head(); }
+  actors::dispatch_store& dispatches() override { return behind_->dispatches(); }
 
  protected:
   /// Ends the store behind, which still answers what waits: a store whose members hear those

@@ -16,6 +16,7 @@
 #include "leasehold/actors/store.hpp"
 #include "src/store/batch_log.hpp"
 #include "src/store/stored_grant.hpp"
+#include "support/memory_dispatch_store.hpp"
 
 namespace leasehold::tests {
 
@@ -314,6 +315,8 @@ class memory_store final : public actors::store {
     return head_;
   }
 
+  memory_dispatch_store& dispatches() override { return dispatches_; }
+
  private:
   struct pending {
     actors::batch what;
@@ -352,6 +355,7 @@ class memory_store final : public actors::store {
     }
     for (auto& each : *pieces) log_.push_back(std::move(each));
     for (const auto& [id, chosen] : next.what.policies) policies_[id] = chosen;
+    dispatches_.apply(next.what.dispatches);
     return actors::committed{first, head_};
   }
 
@@ -389,6 +393,7 @@ class memory_store final : public actors::store {
   std::int64_t reads_asked_ = 0;
   bool fails_requests_ = false;
   bool reads_held_ = false;
+  memory_dispatch_store dispatches_;
 };
 
 }  // namespace leasehold::tests

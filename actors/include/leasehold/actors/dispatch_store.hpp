@@ -68,9 +68,11 @@ struct dispatch_counts {
 };
 
 /// Every call takes a bounded number of records and makes one short transaction, durable before it
-/// is answered; a record whose turn fails does not take others with it. `done` runs on a thread of
-/// the store, or inside the call; a bounded number of calls waits, beyond it the answer is busy at
-/// once. `now` is the store's: the coordinator's clock.
+/// is answered; a record whose turn fails is answered with store_unavailable and does not take
+/// others with it. `done` runs on a thread of the store, or inside the call; a bounded number of
+/// calls waits, beyond it the answer is busy at once. `now` is the store's: the coordinator's
+/// clock. A key without a record is answered with unknown_dispatch. No record that is answered has
+/// a token, but that of a claim which was made.
 class dispatch_store {
  public:
   template <class T>

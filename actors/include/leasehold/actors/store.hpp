@@ -168,6 +168,10 @@ class store {
   virtual store_result<std::vector<stored_batch>> batches_from(protocol::row_number from,
                                                                std::size_t limit) = 0;
   virtual store_result<log_head> head() = 0;
+
+  /// The tables of cancellation dispatch beside the log, written by this process in the order of
+  /// its other commits. Lives as long as the store.
+  virtual dispatch_store& dispatches() = 0;
 };
 
 }  // namespace leasehold::actors
