@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "src/admission.hpp"
+#include "src/dispatch_census.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/keys/normalise.hpp"
 #include "src/loop_link.hpp"
@@ -241,6 +242,8 @@ std::optional<start_failed> server::parts::listen() {
   shared.principals = principals;
   shared.store = store;
   shared.reads = reads;
+  shared.dispatches = std::shared_ptr<actors::dispatch_store>(store, &store->dispatches());
+  shared.census = std::make_shared<dispatch_census>(shared.dispatches, reads);
   shared.rates = std::make_shared<rate_limits>();
   shared.sessions = std::make_shared<tenant_quota>();
   shared.evidence = std::make_shared<evidence_reader>(store);

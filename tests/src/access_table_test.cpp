@@ -39,6 +39,7 @@ struct table_row {
 };
 
 constexpr const char* unknown = "404 unknown_lease";
+constexpr const char* no_dispatch = "404 unknown_dispatch";
 constexpr const char* forbidden = "403 forbidden";
 const std::set<std::string> everybody{"nobody", "worker", "client", "operator", "auditor"};
 
@@ -115,6 +116,16 @@ const std::vector<table_row> table{
      "200",
      "200",
      forbidden},
+    {"GET", "/v1/dispatches", "", {"operator"}, "200", "200", "200"},
+    {"GET", "/v1/dispatches/j", "", {"operator"}, "200", no_dispatch, forbidden},
+    {"POST", "/v1/dispatches/j:retry", "", {"operator"}, "200", no_dispatch, forbidden},
+    {"POST",
+     "/v1/dispatches/j:resolve",
+     R"({"reason":"it is gone"})",
+     {"operator"},
+     "200",
+     no_dispatch,
+     forbidden},
     {"GET", "/v1/openapi.json", "", everybody, "200", "200", "200"},
     {"GET", "/v1/workers", "", {"client", "operator"}, "200", "200", "200"},
     {"GET", "/v1/queues", "", {"client", "operator"}, "200", "200", "200"},
@@ -130,6 +141,8 @@ const std::vector<table_row> table{
 const std::vector<table_row> table_of_auditors{
     {"GET", "/v1/jobs/j/evidence", "", {"auditor"}, "200", unknown, "200"},
     {"GET", "/v1/locks/" + lock_path + "/evidence", "", {"auditor"}, "200", unknown, "200"},
+    {"GET", "/v1/dispatches", "", {"auditor"}, "200", "200", "200"},
+    {"GET", "/v1/dispatches/j", "", {"auditor"}, "200", no_dispatch, "200"},
 };
 
 constexpr std::array roles{std::pair{role::worker, "worker"}, std::pair{role::client, "client"},
@@ -175,6 +188,11 @@ class asked_rig : public api_rig {
     if (!with_things) return;
     gateway.add_job("t", "j");
     gateway.add_job("t", "done", "q", protocol::lease_state::completed);
+    protocol::dispatch_change cancel;
+    cancel.key = {protocol::tenant_id("t"), protocol::lease_id("j")};
+    cancel.gen = {1};
+    cancel.at = cancel.cancel_requested_at = {1'000};
+    store->dispatches().apply({cancel});
     actors::acquire_request lock;
     lock.canonical = lock_text;
     lock.key = {protocol::tenant_id("t"), keys::lock_lease_id(lock_text)};
@@ -271,8 +289,11 @@ void put_id(std::string& path, const std::string& id) {
   }
 }
 
-/// The evidence of one job or lock, of which auditors have a table of their own.
+/// The evidence of one job or lock, or what was dispatched, of which auditors have a table of their
+/// own.
 bool is_of_a_thing(const table_row& r) {
+  const bool is_read = std::string_view(r.method) == "GET";
+  if (is_read && r.path.starts_with("/v1/dispatches")) return true;
   return r.path.ends_with("/evidence") && r.path != "/v1/evidence";
 }
 

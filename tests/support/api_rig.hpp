@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/dispatch_census.hpp"
 #include "src/http_api.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/metrics.hpp"
@@ -50,7 +51,9 @@ class api_rig {
     s.chosen = std::make_shared<server::live_options>(server::options{});
     s.principals = std::make_shared<server::principal_registry>(everybody());
     s.store = store;
+    s.dispatches = std::shared_ptr<actors::dispatch_store>(store, &store->dispatches());
     s.reads = std::make_shared<storage::read_pool>(1);
+    s.census = std::make_shared<server::dispatch_census>(s.dispatches, s.reads);
     s.rates = std::make_shared<server::rate_limits>();
     s.sessions = std::make_shared<server::tenant_quota>();
     s.evidence = std::make_shared<server::evidence_reader>(store);
