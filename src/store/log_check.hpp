@@ -2,12 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
 
-#include "src/store/schema.hpp"
+#include "src/store/log_reader.hpp"
 
 namespace leasehold::storage {
 
@@ -16,7 +15,7 @@ namespace leasehold::storage {
 class log_check {
  public:
   /// `on_damage` gets one sentence, at most once, on the thread of the check.
-  log_check(std::filesystem::path directory, protocol::row_number upto,
+  log_check(open_reader opens, protocol::row_number upto,
             std::function<void(std::string)> on_damage);
   ~log_check();
   log_check(const log_check&) = delete;
@@ -25,8 +24,10 @@ class log_check {
  private:
   void run();
   [[nodiscard]] std::string find_damage();
+  /// Goes on behind `at`, which moves on; empty when nothing is wrong.
+  [[nodiscard]] std::string check_from(log_reader& from, actors::log_head& at);
 
-  std::filesystem::path directory_;
+  open_reader opens_;
   protocol::row_number upto_;
   std::function<void(std::string)> on_damage_;
   std::atomic<bool> stopping_{false};

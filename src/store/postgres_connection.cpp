@@ -62,6 +62,16 @@ PGconn* connect(const postgres_access& how) {
 }  // namespace
 
 actors::store_result<postgres_connection> postgres_connection::open(const postgres_access& how) {
+  auto opened = connected(how);
+  if (std::holds_alternative<store_error>(opened)) return opened;
+  auto& made = std::get<postgres_connection>(opened);
+  if (auto fault = made.refuse_pooler(how)) return *fault;
+  if (auto fault = made.set_up(how)) return *fault;
+  return opened;
+}
+
+actors::store_result<postgres_connection> postgres_connection::connected(
+    const postgres_access& how) {
   postgres_connection made;
   made.url_ = how.url;
   made.owner_ = how.owner;
@@ -80,7 +90,6 @@ actors::store_result<postgres_connection> postgres_connection::open(const postgr
   if (PQsetnonblocking(made.db_.get(), 1) != 0 || PQenterPipelineMode(made.db_.get()) != 1) {
     return store_error{made.lost("connecting: the connection cannot be used")};
   }
-  if (auto fault = made.set_up(how)) return *fault;
   return made;
 }
 
@@ -98,8 +107,8 @@ std::optional<store_error> postgres_connection::set_up(const postgres_access& ho
            {"default_transaction_isolation", "read committed"},
            {"client_min_messages", "warning"},
            {"search_path", "leasehold"}}) {
-    settings.add("SELECT pg_catalog.set_config($1, $2, false)",
-                 postgres_values().text(name).text(value));
+    settings.add_once("SELECT pg_catalog.set_config($1, $2, false)",
+                      postgres_values().text(name).text(value));
   }
   if (auto fault = settings.finish()) return *fault;
   return std::nullopt;

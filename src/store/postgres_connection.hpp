@@ -33,6 +33,9 @@ struct postgres_limits {
   std::chrono::milliseconds answer{15'000};
 };
 
+/// How long a pooler may let a session wait for a connection while it is found out what it does.
+inline constexpr std::chrono::milliseconds pooler_wait{3'000};
+
 /// Which database, and who asks.
 struct postgres_access {
   std::string url;    ///< any URI of libpq; may hold a password, which no sentence ever has
@@ -94,6 +97,8 @@ class postgres_rows {
   [[nodiscard]] std::string_view bytes(int row, int column) const;
   /// How many rows an INSERT, UPDATE or DELETE changed.
   [[nodiscard]] std::int64_t changed() const;
+  /// "COMMIT", "UPDATE 3": what was done.
+  [[nodiscard]] std::string_view command() const;
   [[nodiscard]] const PGresult* raw() const noexcept { return result_.get(); }
 
  private:
@@ -107,7 +112,7 @@ class postgres_rows {
 /// is not usable any more: its owner closes it and opens another.
 class postgres_connection {
  public:
-  /// Connects, and sets what every session of ours has.
+  /// Connects, refuses a pooler that shares sessions, and sets what every session of ours has.
   static actors::store_result<postgres_connection> open(const postgres_access& how);
 
   /// One statement on its own, in a transaction of its own unless one was begun.
@@ -127,11 +132,15 @@ class postgres_connection {
   /// A server of 14 or later; 150003 is 15.3.
   [[nodiscard]] int server_version() const { return PQserverVersion(db_.get()); }
   /// That a commit was not confirmed by a synchronous standby is said as a warning only.
-  [[nodiscard]] bool take_warned() noexcept { return std::exchange(*warned_, false); }
+  bool take_warned() noexcept { return std::exchange(*warned_, false); }
 
  private:
   friend class postgres_pipeline;
   postgres_connection() = default;
+  /// Connects, and changes nothing of the session.
+  static actors::store_result<postgres_connection> connected(const postgres_access& how);
+  /// A pooler that does not give a session to us alone.
+  std::optional<actors::store_error> refuse_pooler(const postgres_access& how);
   std::optional<actors::store_error> set_up(const postgres_access& how);
   [[nodiscard]] postgres_error lost(std::string_view why);
   [[nodiscard]] postgres_error error_of(const PGresult* from);

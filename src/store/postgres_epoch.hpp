@@ -26,9 +26,9 @@ struct epoch_state {
 /// longer than the access's limits say. A lost session is replaced by the next call.
 class postgres_epoch {
  public:
-  /// Makes the schema of an empty database; refuses one of another program, of a newer version, or
-  /// behind a pooler.
-  static actors::store_result<postgres_epoch> open(postgres_access how);
+  /// Makes the schema of a database without one, of `shards`; refuses one of another program, of a
+  /// newer version, or behind a pooler.
+  static actors::store_result<postgres_epoch> open(postgres_access how, std::int64_t shards = 64);
 
   actors::store_result<epoch_state> read();
   /// Takes the epoch after `seen`, when the row is still as it was seen. Nothing: it is not, or

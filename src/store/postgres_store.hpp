@@ -24,7 +24,11 @@ struct postgres_options {
   std::function<void(std::string)> on_damage;
   /// Hears, while it is opened, that the server may lose what it confirmed.
   std::function<void(std::string)> on_unsafe;
-  std::size_t readers = 4;  ///< connections for reads
+  /// The coordinator's clock, for cancellation dispatch: any thread. When it is not set, the time
+  /// of the newest batch.
+  std::function<protocol::instant()> now;
+  std::shared_ptr<void> held;  ///< lives until the store has ended
+  std::size_t readers = 4;     ///< connections for reads
   /// A transaction that may pass is tried again for so long before it is busy.
   std::chrono::milliseconds retry_for{5'000};
   /// A commit whose outcome is unknown is settled within this, or the coordinator must stop.

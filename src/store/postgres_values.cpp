@@ -118,6 +118,10 @@ bool postgres_rows::boolean(int row, int column) const {
   return !byte.empty() && byte.front() != '\0';
 }
 
+std::string_view postgres_rows::command() const {
+  return result_ ? PQcmdStatus(result_.get()) : "";
+}
+
 std::int64_t postgres_rows::changed() const {
   if (!result_) return 0;
   const char* count = PQcmdTuples(result_.get());

@@ -1,12 +1,8 @@
 #include "src/store/schema.hpp"
 
 #include <fcntl.h>
-#include <openssl/rand.h>
 #include <unistd.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -53,14 +49,6 @@ actors::store_result<std::int64_t> read_number(connection& from, std::string_vie
   return query.integer(0);
 }
 
-std::string random_id() {
-  std::array<unsigned char, 16> bits{};
-  RAND_bytes(bits.data(), static_cast<int>(bits.size()));
-  actors::chain_hash padded{};
-  std::memcpy(padded.data(), bits.data(), bits.size());
-  return to_hex(padded).substr(0, 2 * bits.size());
-}
-
 std::optional<store_error> put_fact(connection& to, std::string_view key, std::int64_t value) {
   statement put = to.prepare("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)");
   if (put.prepared() && put.bind_text(1, key).bind(2, value).run() == SQLITE_DONE) return {};
@@ -78,7 +66,7 @@ std::optional<store_error> create_tables(connection& in, std::int64_t shards) {
   if (auto fault = whole.begin_writing()) return fault;
   if (auto fault = in.execute(tables, "making the tables of")) return fault;
   if (auto fault = create_dispatch_tables(in)) return fault;
-  const std::string id = random_id();
+  const std::string id = new_store_id();
   if (auto fault = put_fact(in, "store_id", std::string_view(id))) return fault;
   if (auto fault = put_fact(in, "shards", shards)) return fault;
   store_facts nothing;
@@ -331,13 +319,6 @@ actors::store_result<actors::clock_anchor> read_newest_anchor(connection& from) 
   if (code != SQLITE_ROW) return from.last_error("reading the end of the log in");
   return actors::clock_anchor{
       std::string(query.bytes(0)), query.integer(1), query.integer(2), {query.integer(3)}};
-}
-
-std::uint64_t record_check(const protocol::lease_key& key, std::string_view image) {
-  const auto add = [](std::uint64_t seed, std::string_view text) {
-    return XXH3_64bits_withSeed(text.data(), text.size(), seed);
-  };
-  return add(add(add(0, key.tenant.value), key.lease.value), image);
 }
 
 }  // namespace leasehold::storage

@@ -9,6 +9,7 @@
 
 #include "leasehold/actors/store.hpp"
 #include "src/store/sqlite_connection.hpp"
+#include "src/store/store_facts.hpp"
 
 namespace leasehold::storage {
 
@@ -16,21 +17,6 @@ inline constexpr std::int64_t schema_version = 2;
 /// What `prepare_writing` makes of a new database: the log is made of large bodies.
 inline constexpr std::int64_t database_page_bytes = 16384;
 inline constexpr std::string_view database_name = "leasehold.db";
-
-/// What the store says about itself.
-struct store_facts {
-  std::string store_id;
-  std::int64_t shards = 0;
-  actors::log_head anchor;          ///< where the log begins: the row before its first one
-  protocol::row_number checkpoint;  ///< records are as of this row
-  std::int64_t record_count = 0;
-  std::uint64_t record_sum = 0;  ///< of the check values of all records, modulo 2^64
-  actors::store_state state;     ///< as of the checkpoint
-  /// What was cut from the front of the log: when its last batch was written, and how much it was.
-  protocol::instant anchor_time;
-  std::int64_t batches_cut = 0;
-  bool is_backup = false;  ///< made by backup_store and not yet served
-};
 
 /// Refuses a file that is not a store, or one of a newer version; a missing or empty file is
 /// neither.
@@ -65,8 +51,5 @@ actors::store_result<actors::log_head> read_head(connection& from, const store_f
 
 /// The clock's anchor of the newest batch; none of any boot when there is no batch.
 actors::store_result<actors::clock_anchor> read_newest_anchor(connection& from);
-
-/// The check value of a record in the checkpoint.
-std::uint64_t record_check(const protocol::lease_key& key, std::string_view image);
 
 }  // namespace leasehold::storage

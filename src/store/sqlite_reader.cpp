@@ -11,7 +11,6 @@ namespace {
 using actors::store_error;
 using actors::stored_batch;
 using protocol::row_number;
-using protocol::stored_row;
 
 constexpr std::string_view batch_columns =
     "SELECT first_row, last_row, format, boot_id, boottime_ms, wall_ms, coordinator_ms, chain, "
@@ -44,52 +43,38 @@ std::string with_clause(std::string_view clause) {
 sqlite_reader::sqlite_reader(connection db)
     : db_(std::move(db)),
       find_batch_(db_.prepare(with_clause("WHERE first_row <= ? ORDER BY first_row DESC LIMIT 1"))),
-      batches_from_(db_.prepare(with_clause("WHERE first_row >= ? ORDER BY first_row LIMIT ?"))) {}
+      batches_from_(db_.prepare(with_clause("WHERE first_row >= ? ORDER BY first_row LIMIT ?"))),
+      find_written_(db_.prepare("SELECT last_row, coordinator_ms FROM batch WHERE first_row <= ? "
+                                "ORDER BY first_row DESC LIMIT 1")) {}
 
-store_error sqlite_reader::broken(row_number row) const {
-  return {store_error::kind::corrupt,
-          db_.file() + ": row " + std::to_string(row.value) +
-              " cannot be read; 'leasehold verify' names everything that is damaged"};
+std::optional<store_error> sqlite_reader::begin_view() {
+  view_.emplace(db_);
+  return view_->begin_reading();
 }
 
-actors::store_result<std::optional<stored_batch>> sqlite_reader::batch_holding(row_number row) {
+void sqlite_reader::end_view() { view_.reset(); }
+
+store_error sqlite_reader::damaged(std::string_view what) const {
+  const auto directory = std::filesystem::path(db_.file()).parent_path().string();
+  return {store_error::kind::corrupt,
+          directory + ": " + std::string(what) +
+              "; the store is not used like this. 'leasehold verify --data " + directory +
+              "' names everything that is damaged; restore the directory from a backup"};
+}
+
+log_reader::found_batch sqlite_reader::batch_begun_by(row_number row) {
   const int code = find_batch_.bind(1, row.value).step();
   std::optional<stored_batch> found;
   if (code == SQLITE_ROW) found = batch_at(find_batch_);
   find_batch_.reset();
   if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.error(code, "reading a batch of");
-  if (found && found->last_row < row) found.reset();
   return found;
 }
 
-actors::store_result<std::optional<stored_batch>> sqlite_reader::front_after(row_number row) {
-  const int code = batches_from_.bind(1, row.value).bind(2, 1).step();
-  std::optional<stored_batch> found;
-  if (code == SQLITE_ROW) found = batch_at(batches_from_);
-  batches_from_.reset();
-  if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.error(code, "reading a batch of");
-  return found;
-}
-
-actors::store_result<std::optional<stored_batch>> sqlite_reader::batch_before(row_number row) {
-  const int code = find_batch_.bind(1, row.value - 1).step();
-  std::optional<stored_batch> found;
-  if (code == SQLITE_ROW) found = batch_at(find_batch_);
-  find_batch_.reset();
-  if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.error(code, "reading a batch of");
-  return found;
-}
-
-actors::store_result<std::vector<stored_batch>> sqlite_reader::batches_from(row_number from,
-                                                                            std::size_t limit) {
-  transaction view(db_);
-  if (auto fault = view.begin_reading()) return *fault;
-  auto holding = batch_holding(from);
-  if (auto* fault = std::get_if<store_error>(&holding)) return *fault;
-  const auto& first = std::get<std::optional<stored_batch>>(holding);
-  const row_number begin = first ? first->first_row : from;
+actors::store_result<std::vector<stored_batch>> sqlite_reader::batches_begun_at(row_number row,
+                                                                                std::size_t limit) {
   std::vector<stored_batch> found;
-  batches_from_.bind(1, begin.value)
+  batches_from_.bind(1, row.value)
       .bind(2, static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 30U)));
   int code = batches_from_.step();
   for (; code == SQLITE_ROW; code = batches_from_.step()) found.push_back(batch_at(batches_from_));
@@ -98,99 +83,22 @@ actors::store_result<std::vector<stored_batch>> sqlite_reader::batches_from(row_
   return found;
 }
 
-actors::store_result<std::vector<stored_row>> sqlite_reader::rows_from(row_number from,
-                                                                       std::size_t limit) {
-  transaction view(db_);
-  if (auto fault = view.begin_reading()) return *fault;
-  std::vector<stored_row> rows;
-  while (rows.size() < limit) {
-    const row_number next{rows.empty() ? std::max<std::int64_t>(from.value, 1)
-                                       : rows.back().row.value + 1};
-    auto holding = batch_holding(next);
-    if (auto* fault = std::get_if<store_error>(&holding)) return *fault;
-    auto& piece = std::get<std::optional<stored_batch>>(holding);
-    if (!piece && rows.empty()) {
-      auto front = front_after(next);
-      if (auto* fault = std::get_if<store_error>(&front)) return *fault;
-      piece = std::move(std::get<std::optional<stored_batch>>(front));
-    }
-    if (!piece) break;
-    auto decoded = protocol::decode_rows(piece->rows, piece->first_row);
-    if (decoded.broken) return broken(*decoded.broken);
-    const std::size_t before = rows.size();
-    for (stored_row& r : decoded.rows) {
-      if (r.row >= next && rows.size() < limit) rows.push_back(std::move(r));
-    }
-    if (rows.size() == before) return broken(next);
-  }
-  return rows;
+actors::store_result<std::optional<std::string>> sqlite_reader::find_image(
+    const protocol::lease_key& key) {
+  statement query = db_.prepare("SELECT image FROM record WHERE tenant = ? AND lease = ?");
+  query.bind_text(1, key.tenant.value).bind_text(2, key.lease.value);
+  const int code = query.step();
+  if (code == SQLITE_DONE) return std::optional<std::string>{};
+  if (code != SQLITE_ROW) return db_.error(code, "reading a record of");
+  return std::optional<std::string>(query.bytes(0));
 }
 
-actors::store_result<std::vector<stored_row>> sqlite_reader::rows_of_lease(
-    const protocol::lease_key& key, row_number newest, std::size_t limit, row_number after) {
-  transaction view(db_);
-  if (auto fault = view.begin_reading()) return *fault;
-  std::vector<stored_row> rows;
-  std::optional<stored_batch> piece;
-  for (row_number next = newest; next > after && rows.size() < limit;) {
-    if (!piece || next < piece->first_row) {
-      auto holding = batch_holding(next);
-      if (auto* fault = std::get_if<store_error>(&holding)) return *fault;
-      piece = std::move(std::get<std::optional<stored_batch>>(holding));
-      if (!piece) break;
-    }
-    std::optional<protocol::framed_row> framed = protocol::read_frame(piece->rows, 0);
-    for (std::int64_t at = piece->first_row.value; framed && at < next.value; ++at) {
-      framed = protocol::read_frame(piece->rows, framed->end);
-    }
-    auto r = framed ? protocol::decode_row(framed->body, next) : std::nullopt;
-    if (!r || r->prev_row >= next) return broken(next);
-    if (r->key != key) break;
-    next = r->prev_row;
-    rows.push_back(std::move(*r));
-  }
-  return rows;
-}
-
-actors::store_result<std::optional<sqlite_reader::written>> sqlite_reader::written_at(
-    statement& query, row_number row) const {
-  const int code = query.bind(1, row.value).step();
+actors::store_result<std::optional<log_reader::written>> sqlite_reader::written_by(row_number row) {
+  const int code = find_written_.bind(1, row.value).step();
   std::optional<written> found;
-  if (code == SQLITE_ROW) found = {{query.integer(0)}, {query.integer(1)}};
-  query.reset();
+  if (code == SQLITE_ROW) found = {{find_written_.integer(0)}, {find_written_.integer(1)}};
+  find_written_.reset();
   if (code != SQLITE_ROW && code != SQLITE_DONE) return db_.error(code, "reading a batch of");
-  return found;
-}
-
-actors::store_result<row_number> sqlite_reader::row_before(protocol::instant at) {
-  transaction view(db_);
-  if (auto fault = view.begin_reading()) return *fault;
-  statement query = db_.prepare(
-      "SELECT last_row, coordinator_ms FROM batch WHERE first_row <= ? "
-      "ORDER BY first_row DESC LIMIT 1");
-  // Batches are written in the order of their times, so the last one before `at` is found by
-  // halving: there is no index of times.
-  row_number found;
-  row_number low;
-  row_number high{protocol::max_number};
-  auto newest = written_at(query, high);
-  if (auto* fault = std::get_if<store_error>(&newest)) return *fault;
-  if (!std::get<std::optional<written>>(newest)) return found;
-  high = std::get<std::optional<written>>(newest)->last_row;
-  while (low < high) {
-    const row_number middle{low.value + (high.value - low.value + 1) / 2};
-    auto read = written_at(query, middle);
-    if (auto* fault = std::get_if<store_error>(&read)) return *fault;
-    const auto& piece = std::get<std::optional<written>>(read);
-    if (piece && piece->at < at) {
-      found = piece->last_row;
-      low = std::max(middle, piece->last_row);
-    } else if (piece) {
-      high = {middle.value - 1};
-    } else {
-      low = middle;  // the log begins behind it
-    }
-  }
   return found;
 }
 
@@ -231,41 +139,6 @@ std::optional<store_error> sqlite_reader::each_policy(
   }
   if (code != SQLITE_DONE) return db_.error(code, "reading the policies of");
   return std::nullopt;
-}
-
-reader_pool::reader_pool(std::filesystem::path file, std::size_t most)
-    : file_(std::move(file)), most_(most) {}
-
-actors::store_result<std::unique_ptr<sqlite_reader>> reader_pool::take() {
-  std::unique_lock lock(mutex_);
-  free_.wait(lock, [this] { return !idle_.empty() || made_ < most_; });
-  if (!idle_.empty()) {
-    auto reader = std::move(idle_.back());
-    idle_.pop_back();
-    return reader;
-  }
-  ++made_;
-  lock.unlock();
-  // The writer's file was looked at when it was opened. To look again, past SQLite, would let go of
-  // every lock that this process has on it, and whoever opens the file next could take its
-  // write-ahead log away.
-  auto opened = connection::open(file_, connection::access::read_only);
-  if (auto* fault = std::get_if<store_error>(&opened)) {
-    lock.lock();
-    --made_;
-    lock.unlock();
-    free_.notify_one();
-    return *fault;
-  }
-  return std::make_unique<sqlite_reader>(std::move(std::get<connection>(opened)));
-}
-
-void reader_pool::give_back(std::unique_ptr<sqlite_reader> reader) {
-  {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(reader));
-  }
-  free_.notify_one();
 }
 
 }  // namespace leasehold::storage

@@ -4,17 +4,13 @@
 #include <system_error>
 #include <utility>
 
-#include "leasehold/protocol/record_image.hpp"
-#include "src/store/batch_log.hpp"
 #include "src/store/directory_lock.hpp"
 #include "src/store/kept_head.hpp"
-#include "src/store/log_check.hpp"
-#include "src/store/read_pool.hpp"
+#include "src/store/log_store.hpp"
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_dispatch.hpp"
 #include "src/store/sqlite_reader.hpp"
 #include "src/store/sqlite_writer.hpp"
-#include "src/store/stored_grant.hpp"
 #include "src/store/wal_check.hpp"
 
 namespace leasehold::storage {
@@ -22,20 +18,22 @@ namespace leasehold::storage {
 namespace {
 
 using actors::log_head;
-using actors::recovered_head;
 using actors::store_error;
-using actors::stored_batch;
 using protocol::row_number;
 
-/// Batches per read of a start: about 4 MiB.
-constexpr std::size_t batches_at_once = 64;
-
-store_error damaged(const std::filesystem::path& directory, std::string_view what) {
-  return {store_error::kind::corrupt,
-          directory.string() + ": " + std::string(what) +
-              "; the store is not used like this. 'leasehold verify --data " + directory.string() +
-              "' names everything that is damaged; restore the directory from a backup"};
+/// The writer's file was looked at when it was opened. To look again, past SQLite, would let go of
+/// every lock that this process has on it, and whoever opens the file next could take its
+/// write-ahead log away: so this is not open_database.
+open_reader opens_readers_of(const std::filesystem::path& directory) {
+  return [file = directory / database_name]() -> actors::store_result<std::unique_ptr<log_reader>> {
+    auto opened = connection::open(file, connection::access::read_only);
+    if (auto* fault = std::get_if<store_error>(&opened)) return *fault;
+    return std::make_unique<sqlite_reader>(std::move(std::get<connection>(opened)));
+  };
 }
+
+/// Every reader of the pool was made by the function above.
+connection& database_of(log_reader& from) { return static_cast<sqlite_reader&>(from).database(); }
 
 /// The dispatch tables beside the log of the coordinator.
 class coordinator_dispatches final : public sqlite_dispatch_store {
@@ -50,8 +48,8 @@ class coordinator_dispatches final : public sqlite_dispatch_store {
   actors::store_result<protocol::instant> now() override {
     using result = actors::store_result<protocol::instant>;
     if (now_) return now_();
-    return readers_.with<result>([](sqlite_reader& from) -> result {
-      auto newest = read_newest_anchor(from.database());
+    return readers_.with<result>([](log_reader& from) -> result {
+      auto newest = read_newest_anchor(database_of(from));
       if (auto* fault = std::get_if<store_error>(&newest)) return *fault;
       return std::get<actors::clock_anchor>(newest).coordinator_time;
     });
@@ -62,8 +60,8 @@ class coordinator_dispatches final : public sqlite_dispatch_store {
     return reads_.submit([this, what = std::move(what)] {
       // A reader that cannot be opened is a fault, which is told once.
       const auto taken = readers_.with<actors::store_result<bool>>(
-          [&what](sqlite_reader& from) -> actors::store_result<bool> {
-            what(&from.database());
+          [&what](log_reader& from) -> actors::store_result<bool> {
+            what(&database_of(from));
             return true;
           });
       if (const auto* fault = std::get_if<store_error>(&taken)) what(*fault);
@@ -78,40 +76,27 @@ class coordinator_dispatches final : public sqlite_dispatch_store {
   read_pool reads_{1, most_dispatch_calls};  ///< ends before the readers, which it uses
 };
 
-class sqlite_store final : public actors::store {
+/// Keeps the directory until everything that has its database open is gone.
+class locked_directory {
+ protected:
+  explicit locked_directory(directory_lock lock) : lock_(std::move(lock)) {}
+
+ private:
+  directory_lock lock_;
+};
+
+class sqlite_store final : locked_directory, public log_store {
  public:
   sqlite_store(const sqlite_options& how, directory_lock lock, connection db, store_facts facts,
                log_head head)
-      : directory_(how.directory),
-        on_damage_(how.on_damage),
-        lock_(std::move(lock)),
-        facts_(facts),
-        head_at_start_(head),
-        readers_(directory_ / database_name),
-        dispatches_(how.now, readers_, writer_),
+      : locked_directory(std::move(lock)),
+        log_store(opens_readers_of(how.directory), 4, facts, head, how.on_damage),
+        dispatches_(how.now, readers(), writer_),
         writer_(std::move(db), std::move(facts), head, how.directory,
                 static_cast<int>(how.wal_bytes / database_page_bytes)) {}
-  // A read's answer may ask for a write.
-  ~sqlite_store() override { dispatches_.stop(); }
-  sqlite_store(const sqlite_store&) = delete;
-  sqlite_store& operator=(const sqlite_store&) = delete;
-
-  actors::store_result<recovered_head> recover(
-      const std::function<void(const actors::store_state&)>& on_state,
-      const std::function<void(actors::checkpoint_entry&&)>& on_record,
-      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
-      const std::function<void(stored_batch&&)>& on_batch) override {
-    using result = actors::store_result<recovered_head>;
-    return readers_.with<result>([&](sqlite_reader& from) -> result {
-      on_state(facts_.state);
-      if (auto fault = read_policies(from, on_policy)) return *fault;
-      if (auto fault = read_records(from, on_record)) return *fault;
-      recovered_head out{head_at_start_,  facts_.checkpoint, std::nullopt,
-                         facts_.store_id, facts_.shards,     facts_.anchor.last_row};
-      if (auto fault = read_tail(from, on_batch, out)) return *fault;
-      if (on_damage_) check_.emplace(directory_, head_at_start_.last_row, on_damage_);
-      return out;
-    });
+  ~sqlite_store() override {
+    dispatches_.stop();  // a read's answer may ask for a write
+    end_reads();
   }
 
   void commit(actors::batch what,
@@ -124,181 +109,16 @@ class sqlite_store final : public actors::store {
     writer_.checkpoint(std::move(slice), std::move(done));
   }
 
-  void read_grant(protocol::lease_key key, row_number newest,
-                  std::function<void(actors::store_result<actors::stored_grant>)> done) override {
-    using result = actors::store_result<actors::stored_grant>;
-    // `done` is needed here, too, when the read does not find a place.
-    const auto say = std::make_shared<decltype(done)>(std::move(done));
-    const bool taken = lookups_.submit([this, key = std::move(key), newest, say] {
-      (*say)(readers_.with<result>(
-          [&](sqlite_reader& from) { return storage::read_grant(from, key, newest); }));
-    });
-    if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads of grants wait"});
-  }
-
-  void read_requests(protocol::lease_key key, row_number newest, protocol::generation gen,
-                     protocol::instant since,
-                     std::function<void(actors::store_result<std::vector<protocol::past_request>>)>
-                         done) override {
-    using result = actors::store_result<std::vector<protocol::past_request>>;
-    const auto say = std::make_shared<decltype(done)>(std::move(done));
-    const bool taken = lookups_.submit([this, key = std::move(key), newest, gen, since, say] {
-      (*say)(readers_.with<result>([&](sqlite_reader& from) {
-        return storage::read_requests(from, key, newest, gen, since);
-      }));
-    });
-    if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads of requests wait"});
-  }
-
-  void find_row_before(protocol::instant at,
-                       std::function<void(actors::store_result<row_number>)> done) override {
-    using result = actors::store_result<row_number>;
-    const auto say = std::make_shared<decltype(done)>(std::move(done));
-    const bool taken = lookups_.submit([this, at, say] {
-      (*say)(readers_.with<result>([&](sqlite_reader& from) { return from.row_before(at); }));
-    });
-    if (!taken) (*say)(store_error{store_error::kind::busy, "too many reads wait"});
-  }
-
   void cut(row_number upto, std::function<void(actors::store_result<row_number>)> done) override {
     writer_.cut(upto, std::move(done));
-  }
-
-  actors::store_result<std::optional<protocol::policy>> find_policy(
-      protocol::policy_id id) override {
-    using result = actors::store_result<std::optional<protocol::policy>>;
-    return readers_.with<result>([&](sqlite_reader& from) { return from.find_policy(id); });
-  }
-
-  actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
-      const protocol::lease_key& key, row_number newest, std::size_t limit) override {
-    using result = actors::store_result<std::vector<protocol::stored_row>>;
-    return readers_.with<result>(
-        [&](sqlite_reader& from) { return from.rows_of_lease(key, newest, limit); });
-  }
-
-  actors::store_result<std::vector<protocol::stored_row>> rows_from(row_number from,
-                                                                    std::size_t limit) override {
-    using result = actors::store_result<std::vector<protocol::stored_row>>;
-    return readers_.with<result>(
-        [&](sqlite_reader& reader) { return reader.rows_from(from, limit); });
-  }
-
-  actors::store_result<std::vector<stored_batch>> batches_from(row_number from,
-                                                               std::size_t limit) override {
-    using result = actors::store_result<std::vector<stored_batch>>;
-    return readers_.with<result>(
-        [&](sqlite_reader& reader) { return reader.batches_from(from, limit); });
   }
 
   actors::store_result<log_head> head() override { return writer_.head(); }
   actors::dispatch_store& dispatches() override { return dispatches_; }
 
  private:
-  std::optional<store_error> read_policies(
-      sqlite_reader& from,
-      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy) {
-    std::optional<store_error> fault;
-    auto failed = from.each_policy([&](protocol::policy_id id, std::optional<protocol::policy> p) {
-      if (p && protocol::id_of(*p) == id) {
-        on_policy(id, *p);
-      } else if (!fault) {
-        fault = damaged(directory_, "policy " + protocol::to_text(id) + " is not what was stored");
-      }
-    });
-    return failed ? failed : fault;
-  }
-
-  std::optional<store_error> read_records(
-      sqlite_reader& from, const std::function<void(actors::checkpoint_entry&&)>& on_record) {
-    std::optional<store_error> fault;
-    std::int64_t count = 0;
-    std::uint64_t sum = 0;
-    auto failed = from.each_record([&](const stored_record& r) {
-      ++count;
-      sum += r.check;
-      auto image =
-          record_check(r.key, r.image) == r.check ? protocol::decode_image(r.image) : std::nullopt;
-      if (image && image->last_row == r.last_row) {
-        on_record({r.key, std::move(*image)});
-      } else if (!fault) {
-        fault = damaged(directory_, "the record of lease '" + r.key.lease.value + "' of tenant '" +
-                                        r.key.tenant.value + "' is not what was stored");
-      }
-    });
-    if (failed) return failed;
-    if (!fault && (count != facts_.record_count || sum != facts_.record_sum)) {
-      fault = damaged(directory_, "records of the checkpoint are missing or of another time");
-    }
-    return fault;
-  }
-
-  std::optional<store_error> read_tail(sqlite_reader& from,
-                                       const std::function<void(stored_batch&&)>& on_batch,
-                                       recovered_head& out) {
-    if (facts_.checkpoint > head_at_start_.last_row) {
-      return damaged(directory_, "the log ends at row " +
-                                     std::to_string(head_at_start_.last_row.value) +
-                                     ", before the checkpoint's row " +
-                                     std::to_string(facts_.checkpoint.value));
-    }
-    auto begun = begin_of_tail(from, out);
-    if (auto* fault = std::get_if<store_error>(&begun)) return *fault;
-    log_head at = std::get<log_head>(begun);
-    while (at.last_row < head_at_start_.last_row) {
-      auto read = from.batches_from({at.last_row.value + 1}, batches_at_once);
-      if (auto* fault = std::get_if<store_error>(&read)) return *fault;
-      auto& batches = std::get<std::vector<stored_batch>>(read);
-      if (batches.empty()) {
-        return damaged(directory_, "row " + std::to_string(at.last_row.value + 1) + " is missing");
-      }
-      for (stored_batch& each : batches) {
-        if (auto broken = find_broken(at, each)) {
-          return damaged(directory_,
-                         "row " + std::to_string(broken->row.value) + ": " + broken->sentence);
-        }
-        at = {each.last_row, each.chain};
-        out.anchor = each.anchor;
-        on_batch(std::move(each));
-      }
-    }
-    return std::nullopt;
-  }
-
-  /// The batch before the one that holds the first row after the checkpoint, or the log's anchor.
-  actors::store_result<log_head> begin_of_tail(sqlite_reader& from, recovered_head& out) {
-    auto holding = from.batches_from({facts_.checkpoint.value + 1}, 1);
-    if (auto* fault = std::get_if<store_error>(&holding)) return *fault;
-    const auto& found = std::get<std::vector<stored_batch>>(holding);
-    const row_number first =
-        found.empty() ? row_number{facts_.checkpoint.value + 1} : found.front().first_row;
-    auto before = from.batch_before(first);
-    if (auto* fault = std::get_if<store_error>(&before)) return *fault;
-    const auto& last = std::get<std::optional<stored_batch>>(before);
-    if (!last) return facts_.anchor;
-    out.anchor = last->anchor;
-    // What is older is checked in the background; the clock goes on from this one.
-    auto older = from.batch_before(last->first_row);
-    if (auto* fault = std::get_if<store_error>(&older)) return *fault;
-    const auto& base = std::get<std::optional<stored_batch>>(older);
-    const log_head behind = base ? log_head{base->last_row, base->chain} : facts_.anchor;
-    if (const auto broken = find_broken(behind, *last)) {
-      return damaged(directory_,
-                     "row " + std::to_string(broken->row.value) + ": " + broken->sentence);
-    }
-    return log_head{last->last_row, last->chain};
-  }
-
-  std::filesystem::path directory_;
-  std::function<void(std::string)> on_damage_;
-  directory_lock lock_;
-  store_facts facts_;
-  log_head head_at_start_;
-  reader_pool readers_;
   coordinator_dispatches dispatches_;  ///< the writer's turns ask it for the time
   sqlite_writer writer_;
-  read_pool lookups_{1};  ///< ends before the readers, which it uses
-  std::optional<log_check> check_;
 };
 
 store_error lost_end(const std::filesystem::path& directory, const log_head& head,

@@ -4,6 +4,8 @@
 
 #include "src/store/copied_tables.hpp"
 #include "src/store/directory_lock.hpp"
+#include "src/store/schema.hpp"
+#include "src/store/sqlite_reader.hpp"
 #include "src/store/wal_check.hpp"
 
 namespace leasehold::storage {
@@ -164,7 +166,8 @@ class sqlite_target final : public table_target {
     if (auto failed = empty_log()) return *failed;
     auto opened = connection::open(file(), connection::access::read_only);
     if (auto* failed = std::get_if<store_error>(&opened)) return *failed;
-    return make_sqlite_source(directory_, {}, std::move(std::get<connection>(opened)));
+    auto reader = std::make_unique<sqlite_reader>(std::move(std::get<connection>(opened)));
+    return make_source(directory_.string(), std::move(reader), std::nullopt);
   }
 
   fault finish(const actors::log_head& head) override {

@@ -1,12 +1,9 @@
 #include "src/store/sqlite_writer.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "leasehold/protocol/record_image.hpp"
-#include "protocol/mutation.hpp"
-#include "src/store/batch_log.hpp"
 #include "src/store/kept_head.hpp"
 
 namespace leasehold::storage {
@@ -17,33 +14,17 @@ using actors::store_error;
 using protocol::row_number;
 using std::chrono::milliseconds;
 
-/// The most that one transaction takes of what waits.
-constexpr std::size_t transaction_bytes = std::size_t{1024} * 1024;
-/// Records per transaction of a checkpoint: a commit waits for no more than these.
-constexpr std::size_t records_at_once = 512;
 /// Calls of the dispatch tables that one transaction takes: a commit waits for no more than these.
 constexpr std::size_t turns_at_once = 4;
-/// Batches that one transaction removes from the front of the log.
-constexpr std::int64_t batches_cut_at_once = 64;
-/// Commits on one side, slices and cuts on the other: a checkpoint keeps up with a load that never
-/// pauses, and a commit waits for not much more than this.
-constexpr milliseconds most_ahead{5};
 constexpr milliseconds busy_stretch{20};
 constexpr milliseconds lock_pause{1};
-
-std::size_t bytes_of(const actors::batch& what) {
-  std::size_t bytes = 0;
-  for (const std::string& group : what.groups) bytes += group.size();
-  return bytes;
-}
 
 }  // namespace
 
 sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head head,
                              std::filesystem::path directory, int wal_pages)
-    : db_(std::move(db)),
-      facts_(std::move(facts)),
-      head_(head),
+    : log_writer(std::move(facts), head),
+      db_(std::move(db)),
       insert_batch_(db_.prepare("INSERT INTO batch (first_row, last_row, format, boot_id, "
                                 "boottime_ms, wall_ms, coordinator_ms, chain, body) "
                                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")),
@@ -54,10 +35,8 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
       delete_record_(db_.prepare("DELETE FROM record WHERE tenant = ? AND lease = ?")),
       dispatch_rows_(db_),
       wal_limit_pages_(wal_pages),
-      turns_(most_ahead),
       directory_(std::move(directory)),
-      heads_(directory_),
-      published_head_(head) {
+      heads_(directory_) {
   sqlite3_wal_hook(
       db_.raw(),
       [](void* pages, sqlite3*, const char*, int count) {
@@ -65,20 +44,15 @@ sqlite_writer::sqlite_writer(connection db, store_facts facts, actors::log_head 
         return SQLITE_OK;
       },
       &wal_pages_);
-  thread_ = std::thread([this] { run(); });
+  start();
 }
 
 sqlite_writer::~sqlite_writer() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  work_.notify_one();
-  thread_.join();
+  stop();
   heads_.stop();
   // What the log holds after a failed fsync is not known: the next start reads it as it is. And a
   // start that was refused has written nothing, and leaves every file as it found it.
-  if (fatal_ || !has_written_) return;
+  if (ended_ || !has_written_) return;
   keep_head(directory_, head_);
   const int code =
       sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr);
@@ -88,117 +62,24 @@ sqlite_writer::~sqlite_writer() {
   }
 }
 
-void sqlite_writer::commit(actors::batch what, commit_done done) {
-  {
-    const std::lock_guard lock(mutex_);
-    batches_.push_back({std::move(what), std::move(done)});
-  }
-  work_.notify_one();
-}
-
-void sqlite_writer::checkpoint(actors::checkpoint_slice slice, slice_done done) {
-  {
-    const std::lock_guard lock(mutex_);
-    slices_.push_back({std::move(slice), std::move(done), 0});
-  }
-  work_.notify_one();
-}
-
-void sqlite_writer::cut(row_number upto, cut_done done) {
-  {
-    const std::lock_guard lock(mutex_);
-    cuts_.push_back({upto, std::move(done)});
-  }
-  work_.notify_one();
-}
-
 bool sqlite_writer::dispatch(dispatch_turn what) {
-  {
-    const std::lock_guard lock(mutex_);
+  return add_work([this, &what] {
     if (turns_waiting_.size() >= most_dispatch_calls) return false;
     turns_waiting_.push_back(std::move(what));
-  }
-  work_.notify_one();
-  return true;
-}
-
-actors::log_head sqlite_writer::head() const {
-  const std::lock_guard lock(mutex_);
-  return published_head_;
-}
-
-bool sqlite_writer::wait_for_work(std::unique_lock<std::mutex>& lock) {
-  const auto there = [this] { return has_commits() || is_behind(); };
-  if (!stopping_ && !there()) {
-    work_.wait(lock, [&] { return stopping_ || there(); });
-    busy_since_ = steady::now();
-  }
-  return there();
-}
-
-void sqlite_writer::run() {
-  busy_since_ = steady::now();
-  std::unique_lock lock(mutex_);
-  while (wait_for_work(lock)) {
-    const auto begun = steady::now();
-    if (!has_commits() || (is_behind() && turns_.behind_goes_first())) {
-      write_behind(lock);
-      turns_.behind_took(steady::now() - begun);
-    } else {
-      auto waiting = take_batches();
-      auto turns = take_turns();
-      lock.unlock();
-      commit_all(waiting, turns);
-      waiting.clear();  // what the callbacks hold ends without the lock
-      turns.clear();
-      lock.lock();
-      turns_.commits_took(steady::now() - begun);
-    }
-    lock.unlock();
-    shorten_wal();
-    leave_lock_free();
-    lock.lock();
-  }
-}
-
-void sqlite_writer::write_behind(std::unique_lock<std::mutex>& lock) {
-  // In turns, when both wait.
-  cut_was_last_ = !cuts_.empty() && (slices_.empty() || !cut_was_last_);
-  if (cut_was_last_) {
-    write_one(cuts_, lock, [this](const waiting_cut& cut) { return cut_some(cut); });
-  } else if (!slices_.empty()) {
-    write_one(slices_, lock, [this](waiting_slice& slice) { return write_slice(slice); });
-  }
-}
-
-template <class Waiting, class Write>
-void sqlite_writer::write_one(std::deque<Waiting>& waiting, std::unique_lock<std::mutex>& lock,
-                              Write write) {
-  Waiting first = std::move(waiting.front());
-  waiting.pop_front();
-  lock.unlock();
-  const bool finished = write(first);
-  lock.lock();
-  if (!finished) waiting.push_front(std::move(first));
-}
-
-bool sqlite_writer::cut_some(const waiting_cut& what) {
-  if (fatal_) {
-    what.done(*fatal_);
     return true;
+  });
+}
+
+void sqlite_writer::take_more() {
+  while (!turns_waiting_.empty() && turns_.size() < turns_at_once) {
+    turns_.push_back({std::move(turns_waiting_.front()), {}});
+    turns_waiting_.pop_front();
   }
-  store_facts facts = facts_;
-  auto deleted = delete_batches(std::min(what.upto, facts_.checkpoint), facts);
-  if (auto* fault = std::get_if<store_error>(&deleted)) {
-    if (fault->what == store_error::kind::fatal) fatal_ = *fault;
-    what.done(*fault);
-    return true;
-  }
-  facts_ = facts;
-  has_written_ = true;
-  if (std::get<std::int64_t>(deleted) == batches_cut_at_once) return false;
-  what.done(facts_.anchor.last_row);
-  return true;
+}
+
+void sqlite_writer::answer_more(const std::optional<store_error>& fault) {
+  for (const taken_turn& each : turns_) each.what.answer(fault ? fault : each.fault);
+  turns_.clear();
 }
 
 actors::store_result<std::int64_t> sqlite_writer::delete_batches(row_number upto,
@@ -231,94 +112,37 @@ actors::store_result<std::int64_t> sqlite_writer::delete_batches(row_number upto
   if (code != SQLITE_DONE) return db_.error(code, "cutting the log of");
   if (auto fault = write_anchor_facts(db_, facts)) return *fault;
   if (auto fault = part.commit()) return *fault;
+  has_written_ = true;
   return count;
 }
 
-std::vector<sqlite_writer::waiting_batch> sqlite_writer::take_batches() {
-  std::vector<waiting_batch> taken;
-  std::size_t bytes = 0;
-  while (!batches_.empty() && bytes < transaction_bytes) {
-    bytes += bytes_of(batches_.front().what);
-    taken.push_back(std::move(batches_.front()));
-    batches_.pop_front();
-  }
-  return taken;
-}
-
-std::vector<sqlite_writer::taken_turn> sqlite_writer::take_turns() {
-  std::vector<taken_turn> taken;
-  while (!turns_waiting_.empty() && taken.size() < turns_at_once) {
-    taken.push_back({std::move(turns_waiting_.front()), {}});
-    turns_waiting_.pop_front();
-  }
-  return taken;
-}
-
-void sqlite_writer::commit_all(const std::vector<waiting_batch>& waiting,
-                               std::vector<taken_turn>& turns) {
-  actors::log_head head = head_;
-  const std::int64_t first_row = head_.last_row.value + 1;
-  std::optional<store_error> fault = fatal_;
-  if constexpr (protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
-  if (!fault) fault = write_batches(waiting, turns, head);
-  if (!fault) {
-    // What was kept before may be of a log that was lost.
-    if (!std::exchange(has_written_, true)) heads_.keep(head);
-    head_ = head;
-    const std::lock_guard lock(mutex_);
-    published_head_ = head;
-  } else if (fault->what == store_error::kind::fatal) {
-    fatal_ = fault;
-  }
-  if constexpr (!protocol::mutated(4)) answer_all(waiting, first_row, fault, head);
-  for (const taken_turn& each : turns) each.what.answer(fault ? fault : each.fault);
-}
-
-void sqlite_writer::answer_all(const std::vector<waiting_batch>& waiting, std::int64_t first_row,
-                               const std::optional<store_error>& fault,
-                               const actors::log_head& head) {
-  for (const waiting_batch& each : waiting) {
-    if (fault) {
-      each.done(*fault);
-      continue;
-    }
-    each.done(actors::committed{{first_row}, head});
-    first_row += each.what.rows;
-  }
-}
-
-std::optional<store_error> sqlite_writer::write_batches(const std::vector<waiting_batch>& waiting,
-                                                        std::vector<taken_turn>& turns,
-                                                        actors::log_head& head) {
-  std::vector<const actors::batch*> batches;
-  batches.reserve(waiting.size());
-  for (const waiting_batch& each : waiting) batches.push_back(&each.what);
-  const auto pieces = cut_pieces(batches, head);
-  if (!pieces) {
-    return store_error{store_error::kind::corrupt,
-                       "a batch does not hold the rows that it says; nothing of it was stored"};
-  }
+std::optional<store_error> sqlite_writer::write(const std::vector<actors::stored_batch>& pieces,
+                                                const batches& of, const actors::log_head& after) {
   std::optional<store_error> fault;
   {
     transaction whole(db_);
     if ((fault = whole.begin_writing())) return fault;
-    for (const actors::stored_batch& piece : *pieces) {
+    for (const actors::stored_batch& piece : pieces) {
       if ((fault = insert(piece))) return fault;
     }
-    for (const waiting_batch& each : waiting) {
-      if ((fault = insert_policies(each.what))) return fault;
-      if ((fault = apply_dispatches(each.what))) return fault;
+    for (const actors::batch* each : of) {
+      if ((fault = insert_policies(*each))) return fault;
+      if ((fault = apply_dispatches(*each))) return fault;
     }
-    for (taken_turn& each : turns) {
+    for (taken_turn& each : turns_) {
       if ((fault = take_part(each))) return fault;
     }
     // With the rows of the restore the file is no backup any more.
-    if (facts_.is_backup && !pieces->empty() && (fault = write_backup_mark(db_, false)))
+    if (facts_.is_backup && !pieces.empty() && (fault = write_backup_mark(db_, false))) {
       return fault;
+    }
     fault = whole.commit();
   }
-  if (!fault && !pieces->empty()) facts_.is_backup = false;
-  return fault ? settle_failed_commit(std::move(*fault)) : std::nullopt;
+  if (fault) return settle_failed_commit(std::move(*fault));
+  if (!pieces.empty()) facts_.is_backup = false;
+  // What was kept before may be of a log that was lost.
+  if (!std::exchange(has_written_, true)) heads_.keep(after);
+  return std::nullopt;
 }
 
 std::optional<store_error> sqlite_writer::insert(const actors::stored_batch& piece) {
@@ -377,33 +201,9 @@ std::optional<store_error> sqlite_writer::settle_failed_commit(store_error fault
   return fault;
 }
 
-bool sqlite_writer::write_slice(waiting_slice& slice) {
-  auto fault = fatal_ ? fatal_ : write_records(slice);
-  if (fault) {
-    if (fault->what == store_error::kind::fatal) fatal_ = fault;
-    slice.done(*fault);
-    return true;
-  }
-  if (slice.written < slice.what.changed.size()) return false;
-  // Somebody hears here if it cannot be copied; nobody may ask for a commit soon.
-  shorten_wal();
-  if (fatal_) {
-    slice.done(*fatal_);
-  } else {
-    slice.done(true);
-  }
-  return true;
-}
-
-std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
-  const actors::checkpoint_slice& what = slice.what;
-  if (what.upto > head_.last_row) {
-    return store_error{store_error::kind::corrupt,
-                       "the checkpoint is ahead of the log; nothing of it was stored"};
-  }
-  const std::size_t end = std::min(slice.written + records_at_once, what.changed.size());
-  const bool finishes = what.last && end == what.changed.size();
-  store_facts facts = facts_;
+std::optional<store_error> sqlite_writer::write_records(const actors::checkpoint_slice& what,
+                                                        std::size_t begin, std::size_t end,
+                                                        bool finishes, store_facts& facts) {
   // Until the last slice a lost transaction only means an older checkpoint: no fsync is needed.
   const char* safety = finishes ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL";
   if (auto fault = db_.execute(safety, "preparing")) return fault;
@@ -411,40 +211,33 @@ std::optional<store_error> sqlite_writer::write_records(waiting_slice& slice) {
   {
     transaction part(db_);
     fault = part.begin_writing();
-    for (std::size_t i = slice.written; !fault && i < end; ++i) {
+    for (std::size_t i = begin; !fault && i < end; ++i) {
       fault = write_record(what.changed[i], facts);
     }
-    if (end == what.changed.size()) {
-      forgotten_.insert(what.forgotten.begin(), what.forgotten.end());
-    }
-    if (!fault && finishes) {
-      fault = forget_records(facts);
-      facts.checkpoint = what.upto;
-      facts.state = what.state;
-    }
+    if (!fault && finishes) fault = forget_records(facts);
     if (!fault) fault = write_checkpoint_facts(db_, facts);
     if (!fault) fault = part.commit();
   }
   if (!fault) {
     has_written_ = true;
     heads_.keep(head_);
-    facts_ = facts;
-    slice.written = end;
   }
   if (auto unsafe = db_.execute("PRAGMA synchronous = FULL", "preparing")) {
     // The next commit would be answered before it is on the disk.
     unsafe->what = store_error::kind::fatal;
     return unsafe;
   }
-  if (fault) return fault;
-  if (finishes) forgotten_.clear();
-  return std::nullopt;
+  return fault;
+}
+
+void sqlite_writer::rest() {
+  shorten_wal();
+  leave_lock_free();
 }
 
 std::optional<store_error> sqlite_writer::write_record(const actors::checkpoint_entry& entry,
                                                        store_facts& facts) {
   if (auto fault = remove_from_sums(entry.key, facts)) return fault;
-  forgotten_.erase(entry.key);
   const std::string image = protocol::encode_image(entry.image);
   const std::uint64_t check = record_check(entry.key, image);
   facts.record_count += 1;
@@ -484,7 +277,7 @@ std::optional<store_error> sqlite_writer::remove_from_sums(const protocol::lease
 /// Copies the write-ahead log into the database while nobody appends to it, so that the next commit
 /// begins it anew. A reader in the middle of it only delays that.
 void sqlite_writer::shorten_wal() {
-  if (fatal_ || wal_pages_ < wal_limit_pages_) {
+  if (ended_ || wal_pages_ < wal_limit_pages_) {
     next_shortening_ = 0;
     return;
   }
@@ -494,7 +287,7 @@ void sqlite_writer::shorten_wal() {
       sqlite3_wal_checkpoint_v2(db_.raw(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
   if (code == SQLITE_OK || code == SQLITE_BUSY) return;
   const store_error fault = db_.error(code, "copying the write-ahead log of");
-  if (fault.what == store_error::kind::fatal) fatal_ = fault;
+  if (fault.what == store_error::kind::fatal) give_up(fault);
 }
 
 void sqlite_writer::leave_lock_free() {

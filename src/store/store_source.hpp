@@ -11,8 +11,8 @@
 
 #include "leasehold/actors/store.hpp"
 #include "src/store/kept_head.hpp"
-#include "src/store/schema.hpp"
-#include "src/store/sqlite_reader.hpp"
+#include "src/store/log_reader.hpp"
+#include "src/store/store_facts.hpp"
 #include "src/store/store_url.hpp"
 
 namespace leasehold::storage {
@@ -52,10 +52,8 @@ class store_source {
 
 /// Opens a store that is there; foreign: there is none.
 actors::store_result<std::unique_ptr<store_source>> open_source(const store_place& place);
-actors::store_result<std::unique_ptr<store_source>> open_sqlite_source(
-    const std::filesystem::path& directory);
-/// Of a database that is open; `kept` is what the directory says about the log's end.
-std::unique_ptr<store_source> make_sqlite_source(const std::filesystem::path& directory,
-                                                 kept_head kept, connection db);
+/// Of a reader that was opened otherwise. `kept`: what stands beside its database.
+std::unique_ptr<store_source> make_source(std::string name, std::unique_ptr<log_reader> reader,
+                                          std::optional<kept_head> kept);
 
 }  // namespace leasehold::storage

@@ -24,20 +24,18 @@ store_error not_folding(const protocol::lease_key& key, row_number row) {
               "is damaged"};
 }
 
-actors::store_result<std::optional<fold::lease_image>> find_image(sqlite_reader& from,
+actors::store_result<std::optional<fold::lease_image>> find_image(log_reader& from,
                                                                   const protocol::lease_key& key) {
-  auto& db = from.database();
-  statement query = db.prepare("SELECT image FROM record WHERE tenant = ? AND lease = ?");
-  query.bind_text(1, key.tenant.value).bind_text(2, key.lease.value);
-  const int code = query.step();
-  if (code == SQLITE_DONE) return std::optional<fold::lease_image>{};
-  if (code != SQLITE_ROW) return db.error(code, "reading a record of");
-  auto image = protocol::decode_image(query.bytes(0));
+  auto found = from.find_image(key);
+  if (auto* fault = std::get_if<store_error>(&found)) return std::move(*fault);
+  const auto& bytes = std::get<std::optional<std::string>>(found);
+  if (!bytes) return std::optional<fold::lease_image>{};
+  auto image = protocol::decode_image(*bytes);
   if (!image) return not_folding(key, {});
   return image;
 }
 
-std::optional<store_error> learn_policy(sqlite_reader& from, protocol::policy_id id, fold& into) {
+std::optional<store_error> learn_policy(log_reader& from, protocol::policy_id id, fold& into) {
   if (id.value == 0 || into.policy_of(id) != nullptr) return std::nullopt;
   const auto found = from.find_policy(id);
   if (const auto* fault = std::get_if<store_error>(&found)) return *fault;
@@ -61,7 +59,7 @@ actors::store_result<actors::stored_grant> fold_grant(fold folded, const protoco
   return actors::stored_grant{image->state.gen, image->state.held_by};
 }
 
-actors::store_result<actors::stored_grant> read_grant(sqlite_reader& from,
+actors::store_result<actors::stored_grant> read_grant(log_reader& from,
                                                       const protocol::lease_key& key,
                                                       row_number newest) {
   auto found = find_image(from, key);
@@ -86,8 +84,8 @@ actors::store_result<actors::stored_grant> read_grant(sqlite_reader& from,
 }
 
 actors::store_result<std::vector<protocol::past_request>> read_requests(
-    sqlite_reader& from, const protocol::lease_key& key, row_number newest,
-    protocol::generation gen, protocol::instant since) {
+    log_reader& from, const protocol::lease_key& key, row_number newest, protocol::generation gen,
+    protocol::instant since) {
   const auto before = from.row_before(since);
   if (const auto* fault = std::get_if<store_error>(&before)) return *fault;
   auto read = from.rows_of_lease(key, newest, most_rows, std::get<row_number>(before));

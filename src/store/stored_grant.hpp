@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "leasehold/actors/store.hpp"
-#include "src/store/sqlite_reader.hpp"
+#include "src/store/log_reader.hpp"
 
 namespace leasehold::storage {
 
@@ -18,13 +18,13 @@ actors::store_result<actors::stored_grant> fold_grant(
     const std::vector<protocol::stored_row>& rows);
 
 /// Reads the grant as of the lease's row `newest`, in one view of the database.
-actors::store_result<actors::stored_grant> read_grant(sqlite_reader& from,
+actors::store_result<actors::stored_grant> read_grant(log_reader& from,
                                                       const protocol::lease_key& key,
                                                       protocol::row_number newest);
 
 /// Reads the requests that took effect in rows up to `newest`, written at `since` or later.
 actors::store_result<std::vector<protocol::past_request>> read_requests(
-    sqlite_reader& from, const protocol::lease_key& key, protocol::row_number newest,
+    log_reader& from, const protocol::lease_key& key, protocol::row_number newest,
     protocol::generation gen, protocol::instant since);
 
 }  // namespace leasehold::storage
