@@ -88,5 +88,9 @@ actors::store_result<std::unique_ptr<table_target>> open_table_target(const stor
 std::unique_ptr<table_target> make_sqlite_target(const std::filesystem::path& directory);
 actors::store_result<std::unique_ptr<table_source>> open_sqlite_tables(
     const std::filesystem::path& directory);
+actors::store_result<std::unique_ptr<table_target>> open_postgres_target(
+    const postgres_place& place);
+actors::store_result<std::unique_ptr<table_source>> open_postgres_tables(
+    const postgres_place& place);
 
 }  // namespace leasehold::storage

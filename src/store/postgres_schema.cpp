@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/store/batch_log.hpp"
+#include "src/store/unfinished_copy.hpp"
 
 namespace leasehold::storage {
 
@@ -78,6 +79,7 @@ std::optional<store_error> check_format(postgres_connection& in) {
     return corrupt(in, "the store's own facts (table leasehold.store) are missing");
   }
   const std::int64_t format = rows.integer(0, 0);
+  if (format == unfinished_version) return foreign(in, unfinished_copy);
   if (format <= postgres_format) return std::nullopt;
   return foreign(in, "the store was written by a newer version (format " + std::to_string(format) +
                          ", this one reads up to " + std::to_string(postgres_format) +

@@ -135,15 +135,17 @@ actors::store_result<copy_report> copy_store(const copy_options& how) {
 }
 
 actors::store_result<std::unique_ptr<table_source>> open_table_source(const store_place& place) {
-  if (const auto* file = std::get_if<sqlite_place>(&place))
-    return open_sqlite_tables(file->directory);
-  return store_error{store_error::kind::foreign, shown(place) + ": cannot be copied from"};
+  if (const auto* database = std::get_if<postgres_place>(&place)) {
+    return open_postgres_tables(*database);
+  }
+  return open_sqlite_tables(std::get<sqlite_place>(place).directory);
 }
 
 actors::store_result<std::unique_ptr<table_target>> open_table_target(const store_place& place) {
-  if (const auto* file = std::get_if<sqlite_place>(&place))
-    return make_sqlite_target(file->directory);
-  return store_error{store_error::kind::foreign, shown(place) + ": cannot be copied to"};
+  if (const auto* database = std::get_if<postgres_place>(&place)) {
+    return open_postgres_target(*database);
+  }
+  return make_sqlite_target(std::get<sqlite_place>(place).directory);
 }
 
 }  // namespace leasehold::storage
