@@ -26,6 +26,16 @@ void answer_list(const call_ptr& c, std::string_view name, const std::vector<Vie
   c->answer(200, body);
 }
 
+/// Which kind of database the store is in, as a label; where it is stays out of the metrics.
+std::string store_metric(const call_ptr& c) {
+  const auto place = c->api->shared.chosen->current()->place_of_store();
+  const bool is_postgres = std::holds_alternative<storage::postgres_place>(place);
+  return "# HELP leasehold_store_info 1, with the kind of database that the store is in\n"
+         "# TYPE leasehold_store_info gauge\n"
+         "leasehold_store_info{kind=\"" +
+         std::string(is_postgres ? "postgres" : "sqlite") + "\"} 1\n";
+}
+
 }  // namespace
 
 void serve_why(const call_ptr& c) {
@@ -69,7 +79,7 @@ void serve_ready(const call_ptr& c) {
 
 void serve_metrics(const call_ptr& c) {
   const auto answer = [c](const std::string& dispatches) {
-    answer_text(c, 200, c->api->shared.metrics() + dispatches,
+    answer_text(c, 200, c->api->shared.metrics() + store_metric(c) + dispatches,
                 "text/plain; version=0.0.4; charset=utf-8");
   };
   if (c->api->shared.census == nullptr) return answer("");

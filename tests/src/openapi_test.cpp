@@ -317,9 +317,11 @@ TEST_F(openapi, ExamplesAreTakenAndHaveTheShapeThatTheySay) {
     const auto wrong = schema.complaints(content.at("schema"), content.at("example"));
     EXPECT_TRUE(wrong.empty()) << path << ": " << wrong.front();
     api_rig rig;
+    std::string target = path;
+    if (const auto id = target.find("{id}"); id != std::string::npos) target.replace(id, 4, "j");
     for (const char* role : {"client", "operator"}) {
       // What nobody holds is unknown; the body itself must be understood.
-      const auto said = rig.ask(method, path, role, json::serialize(content.at("example")));
+      const auto said = rig.ask(method, target, role, json::serialize(content.at("example")));
       EXPECT_NE(said.status, 400) << said.body;
     }
   });

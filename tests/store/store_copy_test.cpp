@@ -8,6 +8,7 @@
 
 #include "src/store/copied_tables.hpp"
 #include "src/store/kept_head.hpp"
+#include "src/store/schema.hpp"
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
 #include "tests/store/history.hpp"
