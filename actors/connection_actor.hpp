@@ -48,6 +48,8 @@ class connection_actor final : public coordinator_actor {
   void route(protocol::lease_frame& frame, std::int64_t frame_id);
   void take_acquire(protocol::acquire& wanted, std::int64_t frame_id, protocol::instant ingress);
   void take_stop(const protocol::stop_waiting& stop, std::int64_t frame_id);
+  void take_process(protocol::process_registration& what, std::int64_t frame_id,
+                    protocol::instant ingress);
   /// The lock of a frame, unless it is refused here.
   std::optional<named_lock> name_of(const protocol::lock_name& typed, std::int64_t frame_id);
   /// Waiters of this session are let through to no lock any more.

@@ -77,6 +77,8 @@ void connection_actor::take_open(inbound_message& message) {
       take_acquire(*wanted, id, message.ingress);
     } else if (const auto* stop = std::get_if<protocol::stop_waiting>(&frame.body)) {
       take_stop(*stop, id);
+    } else if (auto* named = std::get_if<protocol::process_registration>(&frame.body)) {
+      take_process(*named, id, message.ingress);
     } else if (const auto* credit = std::get_if<protocol::credit>(&frame.body)) {
       take_credit(*credit, id);
     } else if (const auto* goodbye = std::get_if<protocol::goodbye>(&frame.body)) {
@@ -267,6 +269,21 @@ void connection_actor::take_stop(const protocol::stop_waiting& stop, std::int64_
   stop_waiting message{{who_.tenant, std::move(lock->lease)}, session_, stop.acquire};
   const auto& to = context_->shard_for(message.key);
   tell(*context_, to, std::move(message));
+}
+
+void connection_actor::take_process(protocol::process_registration& what, std::int64_t frame_id,
+                                    protocol::instant ingress) {
+  if (what.from != session_->holder) {
+    refuse(frame_id, protocol::reason::holder_not_yours, what.lease);
+    return;
+  }
+  if (what.gen.value < 1 || !protocol::is_well_formed(what.process)) {
+    refuse(frame_id, protocol::reason::invalid_frame, what.lease);
+    return;
+  }
+  const auto& to = context_->shard_for({who_.tenant, what.lease});
+  in_flight(1);
+  tell(*context_, to, process_named{session_, std::move(what), frame_id, ingress});
 }
 
 void connection_actor::route_event(protocol::event what) {

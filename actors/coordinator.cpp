@@ -4,6 +4,7 @@
 #include <future>
 #include <utility>
 
+#include "actors/dispatcher_actor.hpp"
 #include "actors/journal_actor.hpp"
 #include "actors/recovery.hpp"
 #include "actors/registry_actor.hpp"
@@ -12,6 +13,16 @@
 #include "actors/usage.hpp"
 
 namespace leasehold::actors {
+
+namespace {
+
+bool keeps_dispatches(store& where) {
+  const auto said = where.dispatches().now();
+  const auto* error = std::get_if<store_error>(&said);
+  return error == nullptr || error->what != store_error::kind::foreign;
+}
+
+}  // namespace
 
 struct coordinator::parts : std::enable_shared_from_this<coordinator::parts> {
   parts() = default;
@@ -40,6 +51,7 @@ struct coordinator::parts : std::enable_shared_from_this<coordinator::parts> {
       context->shards.clear();
       context->journal = {};
       context->registry = {};
+      context->dispatcher = {};
     }
   }
 
@@ -58,6 +70,7 @@ struct coordinator::parts : std::enable_shared_from_this<coordinator::parts> {
 void coordinator::parts::make_contexts() {
   const auto shared = std::make_shared<usage>();
   const auto chosen = std::make_shared<const actor_options>(options.actors);
+  const bool keeps = keeps_dispatches(*options.store);
   // What was posted to a thread and runs late must not find the coordinator gone.
   const std::weak_ptr<parts> weak = weak_from_this();
   for (std::size_t thread = 0; thread < options.threads.size(); ++thread) {
@@ -79,6 +92,7 @@ void coordinator::parts::make_contexts() {
     context->connection_done = [weak, thread](session_id session) {
       if (const auto self = weak.lock()) self->gateways[thread]->connection_done(session);
     };
+    context->keeps_dispatches = keeps;
     context->shards.resize(options.threads.size());
     contexts.push_back(std::move(context));
   }
@@ -101,6 +115,10 @@ void coordinator::parts::spawn(const recovered_leases& found) {
         contexts[0]->journal.who =
             system.spawn<journal_actor, lazy_init>(context, options.store, found);
         contexts[0]->registry.who = system.spawn<registry_actor, lazy_init>(context);
+        if (options.dispatch.make_token && context->keeps_dispatches) {
+          contexts[0]->dispatcher.who = system.spawn<dispatcher_actor, lazy_init>(
+              context, options.store->dispatches(), options.dispatch);
+        }
       }
       context->shards[thread] = {thread, system.spawn<shard_actor, lazy_init>(context)};
       gateways.push_back(std::make_unique<thread_gateway>(
@@ -113,6 +131,7 @@ void coordinator::parts::share_places() {
   for (auto& context : contexts) {
     context->journal = contexts[0]->journal;
     context->registry = contexts[0]->registry;
+    context->dispatcher = contexts[0]->dispatcher;
     for (std::size_t thread = 0; thread < contexts.size(); ++thread) {
       context->shards[thread] = contexts[thread]->shards[thread];
     }
@@ -135,7 +154,11 @@ store_result<std::unique_ptr<coordinator>> coordinator::start(coordinator_option
       tell(contexts[thread]->shards[thread].who, std::move(leases.by_thread[thread]));
     });
   }
-  made->run_on(0, [&] { tell(contexts[0]->journal.who, journal_now{}); });
+  made->run_on(0, [&] {
+    tell(contexts[0]->journal.who, journal_now{});
+    // Its first cycle finds what waited for this start.
+    if (contexts[0]->dispatcher.who) tell(contexts[0]->dispatcher.who, dispatches_opened{});
+  });
   return std::unique_ptr<coordinator>(new coordinator(std::move(made)));
 }
 
@@ -167,6 +190,9 @@ void coordinator::drain(protocol::instant release_by) {
   for (std::size_t thread = 0; thread < parts_->contexts.size(); ++thread) {
     parts_->post(thread, [release_by](thread_gateway& on) { on.drain(release_by); });
   }
+  if (const auto& dispatcher = parts_->contexts[0]->dispatcher.who) {
+    parts_->options.link->post(0, [dispatcher] { tell(dispatcher, dispatch_no_more{}); });
+  }
 }
 
 void coordinator::exit_thread(std::size_t thread) {
@@ -176,6 +202,7 @@ void coordinator::exit_thread(std::size_t thread) {
   if (thread == 0) {
     ask_to_exit(context.journal.who);
     ask_to_exit(context.registry.who);
+    if (context.dispatcher.who) ask_to_exit(context.dispatcher.who);
   }
 }
 

@@ -124,7 +124,7 @@ void journal_actor::done(commit_done& what) {
   if (const auto* durable = std::get_if<committed>(&what.result)) {
     // The head may be that of later batches of the same commit, which the shards have not heard of
     // yet: a checkpoint up to there would leave out their leases.
-    last_row_ = {durable->first_row.value + what.rows - 1};
+    if (what.rows > 0) last_row_ = {durable->first_row.value + what.rows - 1};
     auto& counted = *context_->counters;
     counted.commits.add();
     counted.rows.add(what.rows);

@@ -80,6 +80,33 @@ void restore(protocol::fold& folded, lease_images& leases, recovery_rows& rows,
   }
 }
 
+/// The jobs whose cancel is open: what a recovery makes of them is told to their dispatches.
+std::map<lease_key, protocol::record> cancelled_jobs(const lease_images& leases) {
+  std::map<lease_key, protocol::record> found;
+  for (const auto& [key, image] : leases) {
+    const auto& state = image.state;
+    if (state.cancel_requested_at && !protocol::is_settled(state.state)) found.emplace(key, state);
+  }
+  return found;
+}
+
+/// Opens again what is open, which changes nothing where it is known: a store that was written
+/// before there were dispatches has their records from its first start on.
+void add_dispatches(const std::map<lease_key, protocol::record>& before,
+                    const lease_images& after, protocol::instant now, batch& out) {
+  for (const auto& [key, was] : before) {
+    auto not_yet = was;
+    not_yet.cancel_requested_at = {};
+    if (auto open = protocol::dispatch_change_of(key.tenant, not_yet, was, now)) {
+      out.dispatches.push_back(std::move(*open));
+    }
+    const auto& is = after.at(key).state;
+    if (auto change = protocol::dispatch_change_of(key.tenant, was, is, now)) {
+      out.dispatches.push_back(std::move(*change));
+    }
+  }
+}
+
 store_error corrupt(std::string sentence) {
   return {store_error::kind::corrupt, std::move(sentence)};
 }
@@ -140,6 +167,7 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
   recovery_rows rows(written, {found.head.last_row.value + 1});
   rows.add(protocol::encode_clock_anchored_row(basis, now));
   lease_images leases = folded.take_leases();
+  const auto cancelled = cancelled_jobs(leases);
   if (restored_backup) restore(folded, leases, rows, now);
   for (const auto rule : {protocol::recover_due, protocol::recover_grace, protocol::expire_due}) {
     for (auto& [key, image] : leases) {
@@ -147,6 +175,8 @@ store_result<recovered_leases> recover_leases(store& where, const clock& time,
       if (chosen != nullptr) rows.run(key, image, *chosen, now, rule);
     }
   }
+
+  if (threads.front()->keeps_dispatches) add_dispatches(cancelled, leases, now, written);
 
   std::promise<store_result<committed>> promise;
   where.commit(std::move(written),

@@ -11,14 +11,20 @@ actor_behavior registry_actor::make_behavior() {
           sessions_.erase(it);
         }
       },
-      [this](push_to_holder& message) {
-        const auto it = sessions_.find({message.tenant, message.holder});
-        // Nobody there: the holder hears of it when it comes back (Welcome).
-        if (it == sessions_.end()) return;
-        tell(*context_, it->second.session->where, outbound_frames{std::move(message.frames), 0});
+      // Nobody there: the holder hears of it when it comes back (Welcome).
+      [this](push_to_holder& message) { push(message); },
+      [this](ask_to_push& message) {
+        if (!push(message.what)) tell(*context_, message.back_to, holder_absent{message.ask});
       },
       [this](registry_query& query) { query.ask(*this); },
   };
+}
+
+bool registry_actor::push(push_to_holder& message) {
+  const auto it = sessions_.find({message.tenant, message.holder});
+  if (it == sessions_.end()) return false;
+  tell(*context_, it->second.session->where, outbound_frames{std::move(message.frames), 0});
+  return true;
 }
 
 void registry_actor::claim(claim_holder& message) {

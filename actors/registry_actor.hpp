@@ -30,6 +30,8 @@ class registry_actor final : public coordinator_actor {
   };
 
   void claim(claim_holder& claim);
+  /// False: the holder has no session.
+  bool push(push_to_holder& message);
 
   context_ptr context_;
   std::map<holder_key, speaking> sessions_;

@@ -77,6 +77,10 @@ actor_behavior shard_actor::make_behavior() {
         begin_turn();
         end_tied_lock(message);
       },
+      [this](process_named& message) { take_process(message); },
+      [this](const ask_holder& message) { ask_the_holder(message); },
+      [this](const stop_asking& message) { no_more_asking(message); },
+      [this](const prove_gone& message) { take_proof(message); },
       [this](resume_leases& message) { resume_each(message); },
       [this](shard_query& message) { message.ask(*this); },
       [this](const collect_checkpoint& message) { collect(message); },

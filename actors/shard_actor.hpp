@@ -202,6 +202,20 @@ class shard_actor final : public coordinator_actor {
                  std::int64_t answered);
   void send_answers();
 
+  // ---- shard_dispatch.cpp: what a cancel means for those who make work stop
+  void note_dispatch(const lease_entry& entry, const decision_group& decided);
+  void take_process(process_named& message);
+  /// Why a process of this generation is not to be known; none: it is.
+  [[nodiscard]] static protocol::reason why_not_known(const protocol::record& r,
+                                                      const process_named& message);
+  void answer_process(const process_named& message, protocol::decision what,
+                      protocol::reason why);
+  void ask_the_holder(const ask_holder& message);
+  void no_more_asking(const stop_asking& message);
+  /// Tells those who wait for the holder's word what a group has brought; null: it was judged.
+  void hear_holder(const lease_entry& entry, const event_group& group, const decision_group& out);
+  void take_proof(const prove_gone& message);
+
   // ---- shard_history.cpp: base rows, and forgetting
   void base_all(const write_bases& message);
   void forget_old();
@@ -253,9 +267,13 @@ class shard_actor final : public coordinator_actor {
   std::vector<buffered> buffer_;
   std::size_t buffer_bytes_ = 0;
   std::vector<std::pair<protocol::policy_id, protocol::policy>> buffer_policies_;
+  std::vector<protocol::dispatch_change> buffer_dispatches_;
+  std::vector<process_named> buffer_processes_;  ///< to be answered once they are durable
   struct flying_buffer {
     std::vector<buffered> groups;
     std::vector<protocol::policy_id> policies;
+    std::vector<process_named> processes;
+    bool opens = false;  ///< it has dispatches that may be claimed
   };
   std::map<std::int64_t, flying_buffer> flying_;
   std::int64_t next_buffer_ = 1;
@@ -314,6 +332,14 @@ class shard_actor final : public coordinator_actor {
     protocol::lease_key lock;
   };
   std::map<std::uint64_t, std::vector<tied_lock>> ties_;  ///< by the mark of the job
+  /// A dispatcher that waits for the word of a holder.
+  struct holder_waiter {
+    std::int64_t ask = 0;
+    place back_to;
+    protocol::generation gen;
+    protocol::holder holder;
+  };
+  std::map<std::uint64_t, std::vector<holder_waiter>> holder_waiters_;  ///< by mark
   std::vector<tie_lock> early_ties_;                      ///< came before the leases were loaded
   bool loaded_ = false;
 };

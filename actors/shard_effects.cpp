@@ -107,6 +107,7 @@ void shard_actor::commit(lease_entry& entry, decision_group& out, protocol::row_
     }
   }
   tell_holder(entry, *before, group, out);
+  hear_holder(entry, group, out);
   tell_queue(entry, *before);
   close_ties(entry, *before);
   auto waiter = record_waiters_.lower_bound({entry.mark, 0});

@@ -157,6 +157,7 @@ void shard_actor::decided(lease_decided& message) {
       answer_operation(entry, group, message.group, *lease.state);
     } else if (group.session) {
       answer_frames(lease, group, message.group);
+      hear_holder(entry, group, message.group);
     }
     send_answers();
     note_deadline(entry);
@@ -173,6 +174,7 @@ void shard_actor::decided(lease_decided& message) {
       logged_policies_.insert(message.group.policy);
       buffer_policies_.emplace_back(message.group.policy, *chosen);
     }
+    note_dispatch(entry, message.group);
     buffer_bytes_ += message.group.rows.size();
     buffer_.push_back({entry.mark, std::move(message.group)});
   }
@@ -191,7 +193,7 @@ void shard_actor::end_of_turn(std::uint64_t turn) {
 }
 
 void shard_actor::flush() {
-  if (buffer_.empty()) return;
+  if (buffer_.empty() && buffer_dispatches_.empty()) return;
   append_rows append;
   append.back_to = self_;
   append.buffer = next_buffer_++;
@@ -209,6 +211,11 @@ void shard_actor::flush() {
     append.what.groups.push_back(std::move(b.group.rows));
     append.what.rows += b.group.count;
   }
+  flying.opens = std::ranges::any_of(buffer_dispatches_, [](const auto& change) {
+    return change.what == protocol::dispatch_change::kind::open;
+  });
+  append.what.dispatches = std::exchange(buffer_dispatches_, {});
+  flying.processes = std::exchange(buffer_processes_, {});
   flying.groups = std::exchange(buffer_, {});
   buffer_bytes_ = 0;
   tell(*context_, context_->journal, std::move(append));
@@ -230,6 +237,12 @@ void shard_actor::journal_said(journal_answer& message) {
       }
       first += count;
     }
+    for (const auto& each : flying.processes) {
+      answer_process(each, protocol::decision::accepted, protocol::reason::process_registered);
+    }
+    if (flying.opens && context_->dispatcher.who) {
+      tell(*context_, context_->dispatcher, dispatches_opened{});
+    }
   } else {
     for (const auto id : flying.policies) logged_policies_.erase(id);
     for (auto& [mark, group] : flying.groups) {
@@ -241,6 +254,9 @@ void shard_actor::journal_said(journal_answer& message) {
       }
       tell(lease.actor, lease_undo{lease.state});
       turn_away(entry, protocol::reason::store_unavailable);
+    }
+    for (const auto& each : flying.processes) {
+      answer_process(each, protocol::decision::rejected, protocol::reason::store_unavailable);
     }
   }
   send_answers();

@@ -114,6 +114,13 @@ void shard_actor::write_history(lease_entry& entry, event_group group) {
                                          group.stamp);
   } else {
     out.rows = protocol::encode_forget_row(entry.key(), lease.last_row, *lease.state, group.stamp);
+    if (!entry.is_lock && context_->keeps_dispatches) {
+      protocol::dispatch_change gone;
+      gone.what = protocol::dispatch_change::kind::forget;
+      gone.key = entry.key();
+      gone.at = group.stamp;
+      buffer_dispatches_.push_back(std::move(gone));
+    }
   }
   begin_turn();
   const auto turn = first_turn_ + open_turns_.size() - 1;

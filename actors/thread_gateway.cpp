@@ -78,6 +78,7 @@ void thread_gateway::change(const options_ptr& options) {
   tell(context_->shards[context_->thread].who, options_changed{options});
   if (context_->journal.thread == context_->thread) {
     tell(context_->journal.who, options_changed{options});
+    if (context_->dispatcher.who) tell(context_->dispatcher.who, options_changed{options});
   }
 }
 

@@ -53,6 +53,14 @@ void bounds::incarnation(std::string_view text) {
   }
 }
 
+void bounds::process(const process_handle& handle) {
+  if (!is_well_formed(handle)) {
+    complain("process",
+             "must have a platform of 1 to 16 of a-z0-9, a pid that leads its group, the boot id of "
+             "its machine and its start ticks");
+  }
+}
+
 void bounds::number(std::string_view name, std::int64_t value) {
   if (value > max_number || value < -max_number) {
     complain(name, "must be within 2^53 - 1 of 0");

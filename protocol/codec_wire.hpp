@@ -32,6 +32,8 @@ class bounds {
   void detail(std::string_view name, std::string_view text) { length(name, text, limits_.detail); }
   void length(std::string_view name, std::string_view text, std::size_t most);
   void incarnation(std::string_view text);
+  /// Says which field is wrong, and never what it holds.
+  void process(const process_handle& handle);
   void frame_id(std::uint64_t number);
   /// At most 2^53 - 1, so that evidence has no number that JSON cannot hold.
   void number(std::string_view name, std::int64_t value);

@@ -123,6 +123,23 @@ stop_waiting read_body(v1::StopWaiting& from, bounds& found) {
   return to;
 }
 
+process_registration read_body(v1::RegisterProcess& from, bounds& found) {
+  found.id("lease_id", from.lease_id());
+  found.number("generation", from.generation());
+  found.holder(from.holder());
+  process_registration to;
+  to.process = {.platform = std::move(*from.mutable_platform()),
+                .pid = from.pid(),
+                .boot_id = std::move(*from.mutable_boot_id()),
+                .start_ticks = from.start_ticks(),
+                .process_group = from.process_group()};
+  found.process(to.process);
+  to.lease.value = std::move(*from.mutable_lease_id());
+  to.gen.value = from.generation();
+  to.from.value = std::move(*from.mutable_holder());
+  return to;
+}
+
 hello read_body(v1::Hello& from, bounds& found) {
   hello to;
   found.incarnation(from.incarnation());
@@ -273,6 +290,18 @@ void write_body(const stop_waiting& from, v1::WorkerFrame& to) {
   write(from, *to.mutable_stop_waiting());
 }
 
+void write_body(const process_registration& from, v1::WorkerFrame& to) {
+  auto& body = *to.mutable_register_process();
+  body.set_lease_id(from.lease.value);
+  body.set_generation(from.gen.value);
+  body.set_holder(from.from.value);
+  body.set_platform(from.process.platform);
+  body.set_pid(from.process.pid);
+  body.set_boot_id(from.process.boot_id);
+  body.set_start_ticks(from.process.start_ticks);
+  body.set_process_group(from.process.process_group);
+}
+
 void write_body(const goodbye& from, v1::WorkerFrame& to) {
   auto& body = *to.mutable_goodbye();
   for (const auto& lease : from.releases) write(lease, *body.add_releases());
@@ -342,6 +371,9 @@ std::optional<worker_frame> read(v1::WorkerFrame& from, bounds& found, bool& uns
       break;
     case v1::WorkerFrame::kStopWaiting:
       read_into(*from.mutable_stop_waiting(), found, to);
+      break;
+    case v1::WorkerFrame::kRegisterProcess:
+      read_into(*from.mutable_register_process(), found, to);
       break;
     case v1::WorkerFrame::BODY_NOT_SET:
       unsupported = true;

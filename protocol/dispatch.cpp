@@ -147,7 +147,7 @@ std::optional<dispatch_event_kind> dispatch_event_kind_from(std::string_view wor
 }
 
 duration dispatch_backoff(const dispatch_pace& pace, std::int64_t count) noexcept {
-  const auto exponent = std::clamp<std::int64_t>(count - 1, 0, most_backoff_exponent);
+  const auto exponent = std::clamp<std::int64_t>(count, 1, most_backoff_exponent + 1) - 1;
   const std::int64_t factor = std::int64_t{1} << static_cast<unsigned>(exponent);
   if (pace.backoff.ms > pace.backoff_max.ms / factor) return pace.backoff_max;
   return {pace.backoff.ms * factor};
@@ -270,13 +270,22 @@ bool close_dispatch(dispatch_record& record, const dispatch_change& what) {
 
 bool register_process(dispatch_record& record, const dispatch_change& what) {
   if (record.gen != what.gen || record.status == dispatch_status::closed) return false;
+  const bool is_known = record.host == what.process.boot_id;
   record.host = what.process.boot_id;
   const bool stream_is_over = record.stage == dispatch_stage::stream &&
                               record.status == dispatch_status::dispatched &&
                               record.last_result == dispatch_result::termination_requested;
   if (stream_is_over) {
     enter_process_stage(record, record.cancel_deadline, what.at);
+  } else if (is_known) {
+    return false;
   } else {
+    // The process is not left running because the stream's pause was long.
+    const bool pauses = has_next_stage(record) && record.status == dispatch_status::retry_wait;
+    if (pauses) {
+      record.next_attempt_at =
+          earlier(record.next_attempt_at, later(record.cancel_deadline, what.at));
+    }
     change(record, record.status, what.at);
   }
   return true;

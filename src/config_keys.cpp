@@ -22,7 +22,7 @@ key_slot at(options& o) {
 }
 
 using enum key_kind;
-constexpr std::array<config_key, 34> keys{{
+constexpr std::array<config_key, 40> keys{{
     {"listen", text, 0, 0, "", "Address and port to listen on; port 0 takes a free one.",
      at<&options::listen>},
     {"data", text, 0, 0, "",
@@ -107,6 +107,23 @@ constexpr std::array<config_key, 34> keys{{
      at<&options::longest_lock_wait>},
     {"limits.payload_memory", size, mib, std::int64_t{1} << 40, "",
      "Payloads kept in memory; over it no job is taken.", at<&options::payload_memory_bytes>},
+    {"dispatch.profile", word, 0, 0, "edge|standalone|cluster",
+     "How often and how much at once cancels are dispatched.", at<&options::dispatch_profile>},
+    {"dispatch.controllers", list, 0, 0, "",
+     "How work is made to stop: stream asks its worker; process ends registered processes of this "
+     "machine.",
+     at<&options::dispatch_controllers>},
+    {"dispatch.claim", duration, 1'000, 5 * minute, "",
+     "How long one attempt of a dispatch may take before another may begin.",
+     at<&options::dispatch_claim>},
+    {"dispatch.ack_window", duration, 10, 60'000, "",
+     "How long a worker has to acknowledge a cancel; below dispatch.claim.",
+     at<&options::dispatch_ack_window>},
+    {"dispatch.backoff", duration, 1, 60 * minute, "",
+     "Pause before a failed dispatch is tried again; doubled each time.",
+     at<&options::dispatch_backoff>},
+    {"dispatch.backoff_max", duration, 1, day, "", "Longest of these pauses.",
+     at<&options::dispatch_backoff_max>},
     {"http.allowed_origins", list, 0, 0, "",
      "Origins of browsers that may call; none: every browser is refused.",
      at<&options::allowed_origins>},

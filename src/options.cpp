@@ -205,6 +205,23 @@ std::optional<std::string> find_tls_fault(const options& o) {
   return std::nullopt;
 }
 
+std::optional<std::string> find_dispatch_fault(const options& o) {
+  const auto& all = o.dispatch_controllers;
+  const auto is_known = [](const std::string& name) {
+    return name == "stream" || name == "process";
+  };
+  if (!std::ranges::all_of(all, is_known) || std::ranges::find(all, "stream") == all.end()) {
+    return "dispatch.controllers takes stream, which is always there, and process.";
+  }
+  if (o.dispatch_ack_window >= o.dispatch_claim) {
+    return "dispatch.ack_window must be shorter than dispatch.claim.";
+  }
+  if (o.dispatch_backoff > o.dispatch_backoff_max) {
+    return "dispatch.backoff cannot be longer than dispatch.backoff_max.";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> find_option_fault(const options& o) {
   const auto where = read_endpoint(o.listen);
   if (!where) {
@@ -227,6 +244,7 @@ std::optional<std::string> find_option_fault(const options& o) {
   if (o.forget_after.ms != 0 && o.forget_after.ms < 600'000) {
     return "forget_after cannot be shorter than 10m; 0s keeps settled jobs for ever.";
   }
+  if (auto fault = find_dispatch_fault(o)) return fault;
   if (auto fault = protocol::find_fault(o.policy)) return "[policy]: " + *fault;
   for (const auto& [name, queue] : o.queues) {
     if (!is_queue_name(name)) {
@@ -300,9 +318,21 @@ const protocol::policy& options::policy_of(const std::string& queue) const {
 }
 
 std::string changed_until_restart(const options& now, const options& wanted) {
-  static constexpr std::array<std::string_view, 10> read_at_a_start{
-      "listen",     "data", "store",        "threads",      "insecure",
-      "principals", "node", "max_downtime", "accept_clock", "log.format"};
+  static constexpr std::array<std::string_view, 15> read_at_a_start{"listen",
+                                                                    "data",
+                                                                    "store",
+                                                                    "threads",
+                                                                    "insecure",
+                                                                    "principals",
+                                                                    "node",
+                                                                    "max_downtime",
+                                                                    "accept_clock",
+                                                                    "log.format",
+                                                                    "dispatch.profile",
+                                                                    "dispatch.claim",
+                                                                    "dispatch.controllers",
+                                                                    "dispatch.backoff",
+                                                                    "dispatch.backoff_max"};
   options before = now;
   options after = wanted;
   std::string names;

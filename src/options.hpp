@@ -75,6 +75,13 @@ struct options {
   protocol::duration longest_lock_wait{600'000};
   std::int64_t payload_memory_bytes = 512 << 20;
 
+  std::string dispatch_profile = "standalone";  ///< or edge, or cluster
+  std::vector<std::string> dispatch_controllers{"stream"};
+  protocol::duration dispatch_claim{30'000};
+  protocol::duration dispatch_ack_window{2'000};
+  protocol::duration dispatch_backoff{1'000};
+  protocol::duration dispatch_backoff_max{300'000};
+
   std::vector<std::string> allowed_origins;  ///< of browsers; none: refused
   bool metrics_on_loopback = false;  ///< /metrics without a credential for callers on this machine
 

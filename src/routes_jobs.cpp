@@ -117,11 +117,32 @@ bool shows_payload(const actors::principal& who) {
   return who.has(actors::role::client) || who.has(actors::role::worker);
 }
 
+/// What is dispatched for its cancel stands in tables of its own.
+void answer_with_dispatch(const call_ptr& c, const actors::lease_view& job) {
+  using found_record = std::optional<protocol::dispatch_record>;
+  c->api->shared.store->dispatches().find(
+      c->key(), [c, job](const actors::store_result<found_record>& found) {
+        c->api->post([c, job, found] {
+          auto body = to_json(job, shows_payload(c->who));
+          auto sentence = cancel_sentence(*job.state);
+          if (const auto* read = std::get_if<found_record>(&found); read == nullptr) {
+            sentence += " How its dispatch stands cannot be read just now.";
+          } else if (*read) {
+            sentence += ' ' + dispatch_sentence(*job.state, **read);
+          }
+          body["cancel"] = std::move(sentence);
+          c->answer(200, body);
+        });
+      });
+}
+
 void answer_job(const call_ptr& c, const std::optional<actors::lease_view>& found) {
   if (!found || found->spec == nullptr) {
     c->refuse(reason::unknown_lease);
   } else if (!c->who.may_use_queue(found->spec->queue)) {
     c->refuse(reason::forbidden, "This queue is not granted to the credential.");
+  } else if (has_open_cancel(*found->state)) {
+    answer_with_dispatch(c, *found);
   } else {
     c->answer(200, to_json(*found, shows_payload(c->who)));
   }

@@ -1,12 +1,14 @@
 // leaseholdd put together, in the order in which its parts need each other.
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <future>
 #include <iostream>
 
 #include "src/admission.hpp"
+#include "src/controllers/process_controller.hpp"
 #include "src/dispatch_census.hpp"
 #include "src/http_api_evidence.hpp"
 #include "src/keys/normalise.hpp"
@@ -82,6 +84,9 @@ actors::actor_options actor_options_of(const options& chosen) {
     if (queue.max_live > 0) out.queue_limits[name] = queue.max_live;
   }
   out.node = chosen.node;
+  out.dispatch = actors::dispatch_profile_of(chosen.dispatch_profile).value_or(out.dispatch);
+  out.dispatch_pace = {chosen.dispatch_claim, chosen.dispatch_backoff, chosen.dispatch_backoff_max};
+  out.ack_window = chosen.dispatch_ack_window;
   return out;
 }
 
@@ -184,6 +189,37 @@ void server::parts::start_loops() {
   }
 }
 
+namespace {
+
+/// The steps of ending a process fit into one claim, whatever its length.
+controllers::process_options process_options_of(const options& chosen,
+                                                const clock_sources& clocks) {
+  controllers::process_options how;
+  how.boot_id = clocks.boot_id;
+  how.boottime_ms = clocks.boottime_ms;
+  how.claim = chosen.dispatch_claim;
+  how.term_grace = std::min(how.term_grace, protocol::duration{how.claim.ms / 3});
+  how.kill_wait = std::min(how.kill_wait, protocol::duration{how.claim.ms / 6});
+  return how;
+}
+
+std::optional<start_failed> add_process_controller(const options& chosen,
+                                                   actors::dispatch_means& means) {
+  const auto& wanted = chosen.dispatch_controllers;
+  if (std::ranges::find(wanted, "process") == wanted.end()) return std::nullopt;
+  const auto clocks = machine_clocks();
+  auto made = controllers::process_controller::start(process_options_of(chosen, clocks));
+  if (auto* why = std::get_if<std::string>(&made)) {
+    return start_failed{"dispatch.controllers names process: " + *why, exit_bad_options};
+  }
+  means.host = clocks.boot_id;
+  means.controllers[protocol::dispatch_stage::process] =
+      std::get<std::shared_ptr<controllers::process_controller>>(std::move(made));
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::optional<start_failed> server::parts::start_coordinator() {
   actors::coordinator_options o;
   o.actors = actor_options_of(how.chosen);
@@ -200,6 +236,15 @@ std::optional<start_failed> server::parts::start_coordinator() {
   o.counters = counters;
   o.name_lock = name_lock;
   o.make_id = [] { return "j-" + random_hex(32); };
+  o.dispatch.make_token = [] { return random_hex(32); };
+  o.dispatch.on_trouble = [this](std::string_view why) {
+    if (why.empty()) {
+      lines->write(log_level::info, "cancels are dispatched again");
+    } else {
+      lines->write(log_level::warn, "cancels are not dispatched", {{"why", why}});
+    }
+  };
+  if (auto failed = add_process_controller(how.chosen, o.dispatch)) return failed;
   o.on_store_trouble = [this](std::string_view why) {
     if (why.empty()) {
       lines->write(log_level::info, "the store takes writes again");

@@ -59,6 +59,8 @@ class child_process {
   /// Readable once the leader has exited; may be empty on old kernels.
   descriptor exit;
 
+  /// Of the child, which leads its group.
+  [[nodiscard]] pid_t number() const noexcept { return leader_; }
   /// To every process of the group.
   void signal(int number) const noexcept;
   /// True once the leader has exited; the group keeps its number until collect().

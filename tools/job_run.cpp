@@ -267,6 +267,7 @@ void run_job(const client::job& job, const run_options& options, live_children& 
                     true);
   }
   children.add(child.get());
+  job.register_process(child->number());
   run work(job, options);
   work.follow(*child);
   children.remove(child.get());

@@ -28,6 +28,14 @@ class kept_reports final : public client::job_reports {
     progress_.push_back(std::move(value));
     changed_.notify_all();
   }
+  void register_process(const client::grant&, const protocol::process_handle& process) override {
+    const std::lock_guard hold(lock_);
+    process_ = process;
+  }
+  [[nodiscard]] protocol::process_handle process() {
+    const std::lock_guard hold(lock_);
+    return process_;
+  }
   void finish(const client::grant&, outcome how, std::string detail, bool retryable) override {
     const std::lock_guard hold(lock_);
     ending = how;
@@ -55,6 +63,7 @@ class kept_reports final : public client::job_reports {
   std::mutex lock_;
   std::condition_variable changed_;
   std::vector<std::string> progress_;
+  protocol::process_handle process_;
 };
 
 struct job_run_test : testing::Test {
@@ -122,6 +131,13 @@ TEST_F(job_run_test, TheEnvironmentHasTheFactsOfTheJobAndNoCredentials) {
   unsetenv("LEASEHOLD_URL");
   EXPECT_EQ(reports->text,
             "J-1 q 3 7 7 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 none none 1");
+}
+
+TEST_F(job_run_test, TheProcessOfTheCommandIsNamed) {
+  run("echo $$");
+  const auto named = reports->process();
+  EXPECT_TRUE(protocol::is_well_formed(named));
+  EXPECT_EQ(std::to_string(named.pid), reports->text);
 }
 
 TEST_F(job_run_test, TheExitStatusDecides) {

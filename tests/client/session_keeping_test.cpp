@@ -147,5 +147,71 @@ TEST_F(session_test, FramesInFlightAreBounded) {
   EXPECT_EQ(bench.closed.size(), 50U);
 }
 
+/// The names of processes that were said, in order.
+std::vector<std::pair<std::int64_t, protocol::process_registration>> named(
+    const session_bench& bench) {
+  std::vector<std::pair<std::int64_t, protocol::process_registration>> found;
+  for (const auto& frame : bench.sent) {
+    const auto* body = std::get_if<protocol::process_registration>(&frame.body);
+    if (body != nullptr) found.emplace_back(frame.frame_id, *body);
+  }
+  return found;
+}
+
+const protocol::process_handle some_process{"linux", 4242, "01234567-89ab-cdef-0123-456789abcdef",
+                                            77, 4242};
+
+TEST_F(session_test, AProcessIsNamedUntilItIsAnsweredAlsoInTheNextSession) {
+  bench.connect();
+  const auto job = bench.start("L");
+  bench.session.register_process(bench.now, job, some_process);
+  bench.settle();
+  ASSERT_EQ(named(bench).size(), 1U);
+  EXPECT_EQ(named(bench)[0].second.process, some_process);
+  EXPECT_EQ(named(bench)[0].second.gen, job.gen);
+  bench.run_for(600);
+  EXPECT_GE(named(bench).size(), 2U);
+  bench.disconnect();
+  const auto before = named(bench).size();
+  bench.connect();
+  ASSERT_EQ(named(bench).size(), before + 1);
+  protocol::frame_verdict verdict{.answers = named(bench).back().first,
+                                  .epoch = 0,
+                                  .decision = protocol::decision::accepted,
+                                  .reason = reason::process_registered,
+                                  .outcome = protocol::reason_class::ok,
+                                  .retry_after = {},
+                                  .standing = {}};
+  bench.hear(verdict);
+  bench.run_for(6'000);
+  EXPECT_EQ(named(bench).size(), before + 1);
+}
+
+TEST_F(session_test, AProcessThatIsRefusedForGoodIsNotNamedAgain) {
+  bench.connect();
+  const auto job = bench.start("L");
+  bench.session.register_process(bench.now, job, some_process);
+  bench.settle();
+  bench.hear(protocol::frame_verdict{.answers = named(bench).back().first,
+                                     .epoch = 0,
+                                     .decision = protocol::decision::rejected,
+                                     .reason = reason::unsupported_frame,
+                                     .outcome = protocol::reason_class::permanent,
+                                     .retry_after = {},
+                                     .standing = {}});
+  bench.run_for(6'000);
+  EXPECT_EQ(named(bench).size(), 1U);
+  EXPECT_FALSE(bench.lost.contains(job));
+}
+
+TEST_F(session_test, AProcessOfWorkThatHasEndedIsNotNamed) {
+  bench.connect();
+  const auto job = bench.start("L");
+  bench.finish(job);
+  bench.session.register_process(bench.now, job, some_process);
+  bench.settle();
+  EXPECT_TRUE(named(bench).empty());
+}
+
 }  // namespace
 }  // namespace leasehold::tests

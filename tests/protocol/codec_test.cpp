@@ -90,9 +90,21 @@ lease_frame any_lease_frame() {
   return f;
 }
 
+process_registration any_registration() {
+  const auto pid = *rc::gen::inRange<std::int64_t>(2, (std::int64_t{1} << 22) + 1);
+  return {.lease = lease_id(*any_id()),
+          .gen = {any_number()},
+          .from = holder(*any_text()),
+          .process = {.platform = *rc::gen::element<std::string>("linux", "a", "0123456789abcdef"),
+                      .pid = pid,
+                      .boot_id = "01234567-89ab-cdef-0123-456789abcdef",
+                      .start_ticks = *rc::gen::inRange<std::int64_t>(1, max_number >> 8),
+                      .process_group = pid}};
+}
+
 worker_frame any_worker_frame() {
   worker_frame f{.frame_id = any_frame_id(), .body = {}};
-  switch (*rc::gen::inRange(0, 8)) {
+  switch (*rc::gen::inRange(0, 9)) {
     case 0:
       f.body = any_hello();
       break;
@@ -105,6 +117,9 @@ worker_frame any_worker_frame() {
       break;
     case 3:
       f.body = goodbye{{any_running()}};
+      break;
+    case 4:
+      f.body = any_registration();
       break;
     default: {
       auto about = any_lease_frame();
@@ -361,6 +376,25 @@ TEST_P(both_encodings, WhatWasNotSentStaysZeroForTheRulesToJudge) {
   const auto read = reread({bare});
   ASSERT_EQ(read.frames.size(), 1U);
   EXPECT_EQ(read.frames[0], bare);
+}
+
+TEST_P(both_encodings, AProcessThatIsNotWellFormedIsRefusedWithoutSayingWhatItWas) {
+  const process_registration good{
+      .lease = lease_id("L"),
+      .gen = {1},
+      .from = holder("w/1"),
+      .process = {"linux", 4242, "01234567-89ab-cdef-0123-456789abcdef", 77, 4242}};
+  auto bad = good;
+  bad.process.process_group = 4243;
+  const auto read = reread({{1, good}, {2, bad}});
+  ASSERT_EQ(read.frames.size(), 1U);
+  EXPECT_EQ(std::get<process_registration>(read.frames[0].body), good);
+  ASSERT_EQ(read.unreadable.size(), 1U);
+  EXPECT_EQ(read.unreadable[0].frame_id, 2);
+  EXPECT_EQ(read.unreadable[0].reason, reason::invalid_frame);
+  for (const auto* part : {"4242", "4243", "01234567", "77"}) {
+    EXPECT_EQ(read.unreadable[0].sentence.find(part), std::string::npos) << part;
+  }
 }
 
 TEST_P(both_encodings, TooManyFramesBreakTheMessage) {

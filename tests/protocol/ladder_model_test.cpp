@@ -87,6 +87,7 @@ bool is_out_of_reach(reason why) {
   return why == reason::generation_exhausted || why == reason::clock_anchored ||
          why == reason::history_based || why == reason::forgotten ||
          why == reason::backup_restored || why == reason::awaiting_grant ||
+         why == reason::process_registered ||
          static_cast<int>(why) >= static_cast<int>(reason::holder_not_yours);
 }
 

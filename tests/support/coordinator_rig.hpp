@@ -112,11 +112,13 @@ inline std::variant<actors::named_lock, actors::unnamed_lock> name_plainly(
 class coordinator_rig {
  public:
   /// `instead`: a store that takes the place of the one in memory; it is done when a call returns.
+  /// `dispatch`: without tokens nothing is dispatched.
   explicit coordinator_rig(std::shared_ptr<memory_store> where = std::make_shared<memory_store>(),
                            actors::actor_options options = {},
                            std::shared_ptr<manual_clock> time = std::make_shared<manual_clock>(),
                            bool restored_backup = false,
-                           std::shared_ptr<actors::store> instead = nullptr)
+                           std::shared_ptr<actors::store> instead = nullptr,
+                           actors::dispatch_means dispatch = {})
       : store(std::move(where)), clock(std::move(time)), config_(loop_), system_(config_) {
     actors::coordinator_options how;
     how.actors = std::move(options);
@@ -129,6 +131,7 @@ class coordinator_rig {
     how.threads.push_back({&system_, timer});
     how.make_id = [this] { return "job-" + std::to_string(++made_ids_); };
     how.name_lock = name_plainly;
+    how.dispatch = std::move(dispatch);
     how.on_fatal = [this](std::string_view why) { fatal = std::string(why); };
     auto started = actors::coordinator::start(std::move(how));
     if (auto* error = std::get_if<actors::store_error>(&started)) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "job_work.hpp"
+#include "leasehold/client/process_identity.hpp"
 #include "stream_link.hpp"
 
 namespace leasehold::client {
@@ -44,6 +45,10 @@ void job_work::progress(std::string_view text) {
   if (!finished_) reports_->progress(facts_.what, std::string(text.substr(0, 4096)));
 }
 
+void job_work::register_process(const protocol::process_handle& process) {
+  if (!finished_) reports_->register_process(facts_.what, process);
+}
+
 void job_work::finish(protocol::outcome how, std::string_view detail, bool retryable) {
   if (finished_.exchange(true)) return;
   reports_->finish(facts_.what, how, std::string(detail.substr(0, 16384)), retryable);
@@ -69,6 +74,11 @@ stop_reason job::stop() const { return work_->stop(); }
 void job::on_stop(std::function<void(stop_reason)> what) const { work_->on_stop(std::move(what)); }
 
 void job::progress(std::string_view text) const { work_->progress(text); }
+bool job::register_process(pid_t pid) const {
+  const auto process = identify_process(pid);
+  if (process) work_->register_process(*process);
+  return process.has_value();
+}
 void job::complete(std::string_view detail) const {
   work_->finish(protocol::outcome::success, detail, false);
 }

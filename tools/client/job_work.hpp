@@ -8,6 +8,7 @@
 
 #include "leasehold/client/job.hpp"
 #include "leasehold/protocol/event.hpp"
+#include "leasehold/protocol/process_handle.hpp"
 
 namespace leasehold::client {
 
@@ -17,6 +18,7 @@ class job_reports {
  public:
   virtual ~job_reports() = default;
   virtual void progress(const grant& what, std::string value) = 0;
+  virtual void register_process(const grant& what, const protocol::process_handle& process) = 0;
   virtual void finish(const grant& what, protocol::outcome how, std::string detail,
                       bool retryable) = 0;
 };
@@ -39,6 +41,7 @@ class job_work {
   void on_stop(std::function<void(stop_reason)> what);
 
   void progress(std::string_view text);
+  void register_process(const protocol::process_handle& process);
   void finish(protocol::outcome how, std::string_view detail, bool retryable);
 
  private:

@@ -202,6 +202,7 @@ std::optional<local_time> worker_session::core::next_tick() const {
     if (h.newest_progress && !outbox_.has(what, protocol::event_kind::progress)) {
       earliest(next, h.next_progress);
     }
+    if (h.process && phase_ == phase::open) earliest(next, h.process->due);
   }
   return next;
 }

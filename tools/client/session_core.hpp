@@ -21,6 +21,8 @@ class worker_session::core {
   [[nodiscard]] std::optional<local_time> next_tick() const;
 
   void progress(local_time now, const grant& what, const std::string& value);
+  void register_process(local_time now, const grant& what,
+                        const protocol::process_handle& process);
   void finish(local_time now, const grant& what, protocol::outcome how, const std::string& detail,
               bool retryable);
   void drain(local_time now);
@@ -63,6 +65,15 @@ class worker_session::core {
     std::int64_t progress_sequence = 0;
     local_time next_progress;
     bool cancel_known = false;
+    /// The process that works on it, until the coordinator has answered.
+    struct unanswered_process {
+      protocol::process_handle what;
+      patience wait;
+      local_time due;
+      std::int64_t frame_id = 0;  ///< as it was said last, in the session of `epoch`
+      std::int64_t epoch = 0;
+    };
+    std::optional<unanswered_process> process;
     bool stamped_again = false;
     protocol::instant last_sent;
   };
@@ -120,6 +131,9 @@ class worker_session::core {
   void tick_grants(local_time now);
   void tick_renew(local_time now, const grant& what, held& h);
   void tick_progress(local_time now, const grant& what, held& h);
+  // ---- the process of a grant (session_process.cpp)
+  void tick_process(local_time now, const grant& what, held& h);
+  void judge_process(local_time now, const protocol::frame_verdict& what);
 
   // ---- the session (session_core.cpp)
   void tick_session(local_time now);

@@ -191,6 +191,7 @@ void worker_session::core::tick_grants(local_time now) {
     } else {
       tick_renew(now, each->first, each->second);
       tick_progress(now, each->first, each->second);
+      tick_process(now, each->first, each->second);
     }
   }
 }

@@ -127,6 +127,9 @@ void worker_session::core::on(local_time now, const protocol::welcome& what) {
   clock_sampled_at_ = now;
   if (what.heartbeat_interval.ms > 0) heartbeat_interval_ = what.heartbeat_interval;
   notices_.push_back(session_ready{what.holder, what.session_epoch, what.node});
+  for (auto& [about, h] : held_) {
+    if (h.process) h.process->due = now;
+  }
   for (const auto& lost : what.lost) lost_by(now, lost);
   for (const auto& standing : what.resumed) resume(now, standing);
   credit_sequence_ = 0;
@@ -164,6 +167,7 @@ void worker_session::core::on(local_time now, const protocol::frame_verdict& wha
   auto judged = what;
   if (judged.epoch == 0) judged.epoch = sending_.epoch;
   const auto answer = outbox_.judge(now, judged);
+  if (!answer) judge_process(now, judged);
   if (answer && !answer->kept) {
     if (answer->content.what.kind == protocol::event_kind::renew)
       answered_renew(now, *answer, what);

@@ -99,6 +99,13 @@ void worker::loop::progress(const grant& what, std::string value) {
   });
 }
 
+void worker::loop::register_process(const grant& what, const protocol::process_handle& process) {
+  link_->post([this, what, process] {
+    session_.register_process(local_now(), what, process);
+    turn();
+  });
+}
+
 void worker::loop::finish(const grant& what, protocol::outcome how, std::string detail,
                           bool retryable) {
   link_->post([this, what, how, detail = std::move(detail), retryable]() mutable {

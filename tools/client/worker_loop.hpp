@@ -27,6 +27,10 @@ class report_door final : public job_reports {
     const std::lock_guard hold(lock_);
     if (behind_ != nullptr) behind_->progress(what, std::move(value));
   }
+  void register_process(const grant& what, const protocol::process_handle& process) override {
+    const std::lock_guard hold(lock_);
+    if (behind_ != nullptr) behind_->register_process(what, process);
+  }
   void finish(const grant& what, protocol::outcome how, std::string detail,
               bool retryable) override {
     const std::lock_guard hold(lock_);
@@ -57,6 +61,7 @@ class worker::loop final : public link_events, public job_reports {
 
   // ---- job_reports, on any thread
   void progress(const grant& what, std::string value) override;
+  void register_process(const grant& what, const protocol::process_handle& process) override;
   void finish(const grant& what, protocol::outcome how, std::string detail,
               bool retryable) override;
 

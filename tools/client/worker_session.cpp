@@ -57,6 +57,10 @@ std::optional<local_time> worker_session::next_tick() const { return core_->next
 void worker_session::progress(local_time now, const grant& what, const std::string& value) {
   core_->progress(now, what, value);
 }
+void worker_session::register_process(local_time now, const grant& what,
+                                      const protocol::process_handle& process) {
+  core_->register_process(now, what, process);
+}
 void worker_session::finish(local_time now, const grant& what, protocol::outcome how,
                             const std::string& detail, bool retryable) {
   core_->finish(now, what, how, detail, retryable);

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "leasehold/actors/dispatch.hpp"
 #include "leasehold/actors/gateway.hpp"
 #include "leasehold/actors/ports.hpp"
 #include "leasehold/actors/store.hpp"
@@ -25,6 +27,18 @@ struct thread_host {
   std::shared_ptr<actors::timer> timer;
 };
 
+/// What the coordinator dispatches cancels with (cancellation-dispatch.md). Without `make_token` it
+/// dispatches nothing: their records wait for a dispatcher of another process.
+struct dispatch_means {
+  std::function<std::string()> make_token;  ///< 128 random bits as 32 hex digits; any thread
+  /// Of stages beside the stream, which the coordinator serves itself.
+  std::map<protocol::dispatch_stage, std::shared_ptr<execution_controller>> controllers;
+  std::string host;  ///< of a process stage: this machine's boot id
+  /// The tables could not be read or written (`why` says what), or can be again (`why` is empty).
+  /// At most one call for each change and every ten seconds of trouble; any thread; may be empty.
+  std::function<void(std::string_view why)> on_trouble;
+};
+
 struct coordinator_options {
   actor_options actors;
   std::shared_ptr<actors::store> store;
@@ -36,6 +50,7 @@ struct coordinator_options {
   std::shared_ptr<actors::counters> counters;
   std::vector<thread_host> threads;
   std::function<std::string()> make_id;  ///< a job id nobody had before; any thread
+  dispatch_means dispatch;
   lock_naming name_lock;  ///< of Acquire frames; empty: they are answered unsupported_frame
   /// The store took no write (`why` says what), or takes them again (`why` is empty). At most one
   /// call for each change and every ten seconds of trouble; any thread.
@@ -65,7 +80,8 @@ class coordinator {
   void checkpoint();
   void cut_log();
 
-  /// No offers any more; workers are told to finish or release by then. Any thread.
+  /// No offers and no dispatches any more; workers are told to finish or release by then. Any
+  /// thread.
   void drain(protocol::instant release_by);
 
   /// Asks every actor of a thread to exit; called on that thread, once for each, after its sockets

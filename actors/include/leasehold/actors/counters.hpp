@@ -97,6 +97,16 @@ struct counters {
   tally leases_forgotten;
   latency_tally expiry_lateness;  ///< from a deadline to its firing
 
+  // ---- cancellation dispatch, as far as this process does it
+  struct dispatch_counters {
+    static constexpr std::size_t results_count = 10;  ///< above every dispatch_result
+    tally claims;
+    std::array<tally, results_count> results;  ///< by result, as reported
+    tally cycles;
+    tally cycle_errors;  ///< cycles, and looks for what has exited, that the store ended
+  };
+  dispatch_counters dispatch;
+
   // ---- sessions
   tally sessions;  ///< gauge: live
   tally sessions_opened;

@@ -20,7 +20,8 @@ namespace leasehold::actors {
 class execution_controller {
  public:
   virtual ~execution_controller() = default;
-  /// Never blocks and calls `done` exactly once, from any thread, before the claim expires.
+  /// Never blocks and calls `done` exactly once, from any thread, before the claim expires. One
+  /// that destroys `done` instead has nothing to report: the claim runs out and is taken again.
   virtual void act(const dispatch_claimed& claim,
                    std::function<void(protocol::dispatch_result)> done) = 0;
 };
@@ -59,8 +60,14 @@ class dispatch_supervisor {
   ~dispatch_supervisor();
   dispatch_supervisor(const dispatch_supervisor&) = delete;
   dispatch_supervisor& operator=(const dispatch_supervisor&) = delete;
-  /// One bounded cycle; `done` on the strand. Not to be called while one runs.
+  /// One bounded cycle; `done` later, on the strand. Called there, not while one runs.
   void run_cycle(std::function<void(dispatch_cycle)> done);
+  /// For the timer of somebody who has one: while a cycle runs, what controllers have answered so
+  /// far is reported, and those whose claims are over are waited for no longer; they count as
+  /// nothing. On the strand.
+  void look_after();
+  /// The running cycle claims no further page, and reports each answer as it comes. On the strand.
+  void end_early();
 
  private:
   struct parts;
@@ -89,7 +96,8 @@ struct dispatch_runner_options {
   std::function<void(const dispatch_cycle&)> on_cycle;  ///< bounded diagnostics; errors included
 };
 
-/// Arms one timer; the next cycle is armed only after the last has ended.
+/// Arms one timer; the next cycle is armed only after the last has ended. Everything is called on
+/// the strand.
 class dispatch_runner {
  public:
   explicit dispatch_runner(dispatch_runner_options options);

@@ -110,6 +110,30 @@ struct shard_operation {
   std::int64_t most_locks = 0;   ///< acquire: that its principal may hold
   bool counted = false;          ///< acquire: it is counted as one that its principal holds
 };
+/// A worker says which process works on an attempt of its own.
+struct process_named {
+  session_ptr session;
+  protocol::process_registration what;
+  std::int64_t frame_id = 0;
+  protocol::instant ingress;
+};
+/// The holder of an attempt is to be told of the cancel that a dispatch is about.
+struct ask_holder {
+  place back_to;
+  std::int64_t ask = 0;
+  protocol::lease_key key;
+  protocol::generation gen;
+};
+/// Nobody waits any more for what the holder says.
+struct stop_asking {
+  protocol::lease_key key;
+  std::int64_t ask = 0;
+};
+/// The process of an attempt is gone.
+struct prove_gone {
+  protocol::lease_key key;
+  protocol::generation gen;
+};
 /// A holder has a new session: which of its leases live, and what became of those it runs.
 struct resume_leases {
   session_ptr session;
@@ -369,9 +393,50 @@ struct push_to_holder {
   protocol::holder holder;
   std::vector<protocol::coordinator_frame> frames;
 };
+/// The same, and who asks hears of it when there is no such session.
+struct ask_to_push {
+  push_to_holder what;
+  place back_to;
+  std::int64_t ask = 0;
+};
 struct registry_query {
   std::function<void(class registry_actor&)> ask;
 };
+
+// ---- to the dispatcher
+// ---------------------------------------------------------------------------
+
+/// Dispatches were opened, and are durable.
+struct dispatches_opened {};
+/// The holder acknowledged the cancel, or its attempt has ended.
+struct holder_heard {
+  std::int64_t ask = 0;
+};
+struct holder_absent {
+  std::int64_t ask = 0;
+};
+struct holder_silent {
+  std::int64_t ask = 0;
+};
+/// A controller is to act on a claim.
+struct dispatch_act {
+  dispatch_claimed claim;
+  std::function<void(protocol::dispatch_result)> done;
+};
+/// Something of a supervisor or a runner, which run one thing after the other.
+struct dispatch_turn {
+  std::function<void()> what;
+};
+struct dispatch_timer_due {
+  std::size_t which = 0;
+  std::int64_t arming = 0;
+};
+/// What was found to have exited.
+struct exited_found {
+  store_result<std::vector<protocol::dispatch_record>> records;
+};
+/// Nothing is dispatched here any more.
+struct dispatch_no_more {};
 
 }  // namespace leasehold::actors
 
@@ -388,6 +453,10 @@ LEASEHOLD_MESSAGE(leasehold::actors::fence_passing)
 LEASEHOLD_MESSAGE(leasehold::actors::drain_session)
 LEASEHOLD_MESSAGE(leasehold::actors::shard_frames)
 LEASEHOLD_MESSAGE(leasehold::actors::shard_operation)
+LEASEHOLD_MESSAGE(leasehold::actors::process_named)
+LEASEHOLD_MESSAGE(leasehold::actors::ask_holder)
+LEASEHOLD_MESSAGE(leasehold::actors::stop_asking)
+LEASEHOLD_MESSAGE(leasehold::actors::prove_gone)
 LEASEHOLD_MESSAGE(leasehold::actors::resume_leases)
 LEASEHOLD_MESSAGE(leasehold::actors::shard_query)
 LEASEHOLD_MESSAGE(leasehold::actors::stop_waiting)
@@ -429,3 +498,13 @@ LEASEHOLD_MESSAGE(leasehold::actors::claim_holder)
 LEASEHOLD_MESSAGE(leasehold::actors::leave_holder)
 LEASEHOLD_MESSAGE(leasehold::actors::push_to_holder)
 LEASEHOLD_MESSAGE(leasehold::actors::registry_query)
+LEASEHOLD_MESSAGE(leasehold::actors::ask_to_push)
+LEASEHOLD_MESSAGE(leasehold::actors::dispatches_opened)
+LEASEHOLD_MESSAGE(leasehold::actors::holder_heard)
+LEASEHOLD_MESSAGE(leasehold::actors::holder_absent)
+LEASEHOLD_MESSAGE(leasehold::actors::holder_silent)
+LEASEHOLD_MESSAGE(leasehold::actors::dispatch_act)
+LEASEHOLD_MESSAGE(leasehold::actors::dispatch_turn)
+LEASEHOLD_MESSAGE(leasehold::actors::dispatch_timer_due)
+LEASEHOLD_MESSAGE(leasehold::actors::exited_found)
+LEASEHOLD_MESSAGE(leasehold::actors::dispatch_no_more)

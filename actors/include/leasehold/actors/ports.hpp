@@ -13,6 +13,7 @@
 
 #include "leasehold/actors/caf_compat.hpp"
 #include "leasehold/actors/counters.hpp"
+#include "leasehold/actors/dispatch.hpp"
 #include "leasehold/actors/lock.hpp"
 #include "leasehold/actors/store.hpp"
 #include "leasehold/protocol/units.hpp"
@@ -81,6 +82,10 @@ struct actor_options {
   protocol::policy lock_policy;              ///< of locks whose acquirer names no other
   std::map<std::string, std::int64_t> queue_limits;  ///< most live leases of a queue; absent: none
   std::string node = "leaseholdd";
+  // Of cancellation dispatch; read at the start alone, but for the window.
+  dispatch_profile dispatch;
+  protocol::dispatch_pace dispatch_pace;
+  protocol::duration ack_window{2'000};  ///< in which a holder acknowledges a cancel; below the claim
 };
 
 /// Options are never changed, only replaced: each actor keeps those that it was told last.
@@ -104,6 +109,8 @@ struct thread_context {
   std::vector<place> shards;  ///< by thread
   place journal;
   place registry;
+  place dispatcher;                      ///< nobody: nothing is dispatched here
+  bool keeps_dispatches = true;          ///< the store has the tables
   /// Sends a fence through the connections of the calling thread that may have frames on their way,
   /// and tells `back_to` how many it asked. Called on the thread that it is about.
   std::function<void(std::size_t thread, std::int64_t fence, const place& back_to)> pass_fence;

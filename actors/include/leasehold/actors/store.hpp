@@ -170,7 +170,7 @@ class store {
   virtual store_result<log_head> head() = 0;
 
   /// The tables of cancellation dispatch beside the log, written by this process in the order of
-  /// its other commits. Lives as long as the store.
+  /// its other commits. Lives as long as the store. One that keeps none has `no_dispatches`.
   virtual dispatch_store& dispatches() = 0;
 };
 

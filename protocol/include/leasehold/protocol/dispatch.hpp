@@ -189,8 +189,8 @@ dispatch_record open_dispatch(const dispatch_change& change, std::string host);
 
 /// False: nothing changed, because it is closed, or bound to another attempt than `what.gen`.
 bool close_dispatch(dispatch_record& record, const dispatch_change& what);
-/// The handle of the record's attempt became known: the process stage is open to it. False: it is
-/// closed or bound to another attempt.
+/// The handle of the record's attempt became known: the process stage is open to it. False, and
+/// nothing changed: it is closed, bound to another attempt, or knows that host already.
 bool register_process(dispatch_record& record, const dispatch_change& what);
 
 /// What the step from `before` to `after` of one job means for its dispatch: open, close, or

@@ -10,6 +10,7 @@
 #include "leasehold/protocol/event.hpp"
 #include "leasehold/protocol/lock_key.hpp"
 #include "leasehold/protocol/policy.hpp"
+#include "leasehold/protocol/process_handle.hpp"
 #include "leasehold/protocol/reason.hpp"
 #include "leasehold/protocol/record.hpp"
 #include "leasehold/protocol/units.hpp"
@@ -88,6 +89,16 @@ struct stop_waiting {
   friend bool operator==(const stop_waiting&, const stop_waiting&) = default;
 };
 
+/// The process that works on an attempt. No event of its lease: it makes no row, and the handle is
+/// never shown [D2.3].
+struct process_registration {
+  lease_id lease;
+  generation gen;
+  holder from;
+  process_handle process;
+  friend bool operator==(const process_registration&, const process_registration&) = default;
+};
+
 struct worker_heartbeat {
   std::int64_t echoed_stamp = 0;
   friend bool operator==(const worker_heartbeat&, const worker_heartbeat&) = default;
@@ -101,7 +112,9 @@ struct goodbye {
 
 struct worker_frame {
   std::int64_t frame_id = 0;
-  std::variant<hello, credit, lease_frame, worker_heartbeat, goodbye, acquire, stop_waiting> body;
+  std::variant<hello, credit, lease_frame, worker_heartbeat, goodbye, acquire, stop_waiting,
+               process_registration>
+      body;
   friend bool operator==(const worker_frame&, const worker_frame&) = default;
 };
 

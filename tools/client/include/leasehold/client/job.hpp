@@ -1,6 +1,8 @@
 // A job as the program that works on it sees it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -52,6 +54,11 @@ class job {
 
   /// Tells how far the work is: at most 1 KiB, the newest counts.
   void progress(std::string_view text) const;
+
+  /// Names the process that works on the job, so that a cancel can end it should nobody else do so:
+  /// one that leads its process group, on this machine. The newest call counts; name the process
+  /// that does the work and not one that only starts it. False: there is no such process.
+  bool register_process(pid_t pid) const;
 
   // How it ended; the first of these calls counts. A detail is at most 4 KiB; more is cut off.
   void complete(std::string_view detail = {}) const;
