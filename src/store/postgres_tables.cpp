@@ -247,13 +247,14 @@ class postgres_target final : public table_target {
     if (auto* failed = std::get_if<store_error>(&format)) return *failed;
     if (std::get<std::int64_t>(format) == unfinished_version) {
       if (!restart) return refuse(unfinished_copy);
-      std::string all = "leasehold.floor, leasehold.mark";
-      for (const copied_table& table : copied_tables()) {
-        auto present = has_table(db_, table.name);
+      std::vector<std::string_view> names{"floor", "mark", "dispatch_clock"};
+      for (const copied_table& table : copied_tables()) names.push_back(table.name);
+      for (const std::string_view each : names) {
+        auto present = has_table(db_, each);
         if (auto* failed = std::get_if<store_error>(&present)) return *failed;
-        if (std::get<bool>(present)) all += ", leasehold." + std::string(table.name);
+        if (!std::get<bool>(present)) continue;
+        if (auto failed = db_.execute("TRUNCATE leasehold." + std::string(each))) return *failed;
       }
-      if (auto failed = db_.execute("TRUNCATE " + all)) return *failed;
       return mark(postgres_format);
     }
     if (auto failed = prepare_schema(db_, std::nullopt)) return failed;
