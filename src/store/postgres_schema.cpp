@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/store/batch_log.hpp"
+#include "src/store/postgres_dispatch_rows.hpp"
 #include "src/store/unfinished_copy.hpp"
 
 namespace leasehold::storage {
@@ -86,15 +87,21 @@ std::optional<store_error> check_format(postgres_connection& in) {
                          "); start that version, or restore a backup of this one");
 }
 
+/// Of a text in which semicolons stand between them alone.
+void add_statements(postgres_pipeline& to, std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(';'), text.size());
+    const auto one = text.substr(0, end);
+    if (one.find_first_not_of(" \n") != std::string_view::npos) to.add_once(one);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
 std::optional<postgres_error> make_tables(postgres_connection& in, std::int64_t shards) {
   const std::string id = new_store_id();
   postgres_pipeline whole(in);
-  for (std::string_view left = tables; !left.empty();) {
-    const std::size_t end = std::min(left.find(';'), left.size());
-    const auto one = left.substr(0, end);
-    if (one.find_first_not_of(" \n") != std::string_view::npos) whole.add_once(one);
-    left.remove_prefix(std::min(end + 1, left.size()));
-  }
+  add_statements(whole, tables);
+  add_statements(whole, postgres_dispatch_tables);
   const auto chain = genesis_chain(id);
   whole.add_once(
       "INSERT INTO leasehold.store (format, store_id, shards, anchor_chain) "

@@ -32,7 +32,7 @@ class postgres_store final : store_guard, public log_store {
       : store_guard(how.held),
         log_store(opens_readers_of(how.access), how.readers, facts, head, how.on_damage),
         writer_(how, std::move(db), std::move(facts), head),
-        dispatches_(make_postgres_dispatches({how.access, how.now})) {}
+        dispatches_(make_postgres_dispatches({how.access, how.now, how.now ? how.epoch : 0})) {}
   ~postgres_store() override {
     dispatches_.reset();
     end_reads();

@@ -1,6 +1,7 @@
 // leasehold_bench: measures the real programs of this build on this machine.
 #include <CLI/CLI.hpp>
 
+#include "dispatch_bench.hpp"
 #include "lock_bench.hpp"
 #include "renew_bench.hpp"
 #include "slow_readers.hpp"
@@ -55,8 +56,22 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   locks->add_flag("--json", locking.json, "Print JSON");
 
+  dispatch_options dispatching;
+  auto* dispatches =
+      app.add_subcommand("dispatch", "Claims of cancels beside a store under full load: latency");
+  dispatches->add_option("--store", dispatching.store,
+                         "URL of an empty PostgreSQL database; without it SQLite");
+  dispatches->add_option("--batch", dispatching.batch, "Rows of a commit")->capture_default_str();
+  dispatches->add_option("--claims", dispatching.claims, "Claims that are measured")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  dispatches->add_option("--most-p99-ms", dispatching.most_p99_ms, "Fails above it")
+      ->capture_default_str();
+  dispatches->add_flag("--json", dispatching.json, "Print JSON");
+
   app.require_subcommand(1);
   CLI11_PARSE(app, argc, argv);
   if (*renew) return measure_renews(renews);
+  if (*dispatches) return measure_dispatches(dispatching);
   return *locks ? measure_locks(locking) : measure_slow_readers(slow);
 }
