@@ -62,6 +62,16 @@ class postgres_copy : public testing::Test {
     past.wander(150);
     past.checkpoint();
     past.wander(60);
+    protocol::dispatch_change open;
+    open.key = key_of("a");
+    open.gen = {1};
+    open.at = open.cancel_requested_at = {5'000};
+    protocol::dispatch_change handle = open;
+    handle.what = protocol::dispatch_change::kind::handle;
+    handle.process = {"linux", 4242, "5f6c1a52-7d0e-4a51-9f1e-5e4b8a6d2c11", 908'070, 4242};
+    auto what = batch_of({});
+    what.dispatches = {open, handle};
+    expect(commit(*store, std::move(what)));
     return expect(store->head());
   }
 
@@ -77,6 +87,7 @@ TEST_F(postgres_copy, ThereAndBackHasEveryRowAndProvesEveryDecision) {
   EXPECT_EQ(there.rows, head.last_row.value);
   EXPECT_FALSE(there.is_backup);
   EXPECT_EQ(rows_of(database), rows_of(file("first")));
+  EXPECT_EQ(rows_of(database).at("process_handle").size(), 1U);
   EXPECT_TRUE(expect(storage::verify_store(database, {.head = head})).proven());
   EXPECT_EQ(expect(storage::head_of_store(database)), head);
   const auto back = expect(storage::copy_store({.from = database, .to = file("second")}));

@@ -76,7 +76,24 @@ class store_copy : public testing::Test {
       expect(commit(*store, std::move(what)));
     }
     expect(checkpoint(*store, std::move(slice)));
+    cancel_with_a_process(*store);
     head_ = expect(store->head());
+  }
+
+  /// A cancel of "a" whose process is registered: a dispatch with a handle.
+  static void cancel_with_a_process(actors::store& to) {
+    protocol::dispatch_change open;
+    open.key = key_of("a");
+    open.gen = {1};
+    open.at = open.cancel_requested_at = {5'000};
+    open.cancel_deadline = {9'000};
+    protocol::dispatch_change handle = open;
+    handle.what = protocol::dispatch_change::kind::handle;
+    handle.process = {"linux", 4242, "5f6c1a52-7d0e-4a51-9f1e-5e4b8a6d2c11", 908'070, 4242};
+    auto what = batch_of({});
+    what.dispatches = {open, handle};
+    expect(commit(to, std::move(what)));
+    to.dispatches().operate(key_of("a"), protocol::dispatch_operation::retry, [](const auto&) {});
   }
 
   [[nodiscard]] storage::store_place from() const { return storage::sqlite_place{source_.path()}; }
@@ -125,6 +142,10 @@ TEST_F(store_copy, HasEveryRowOfEveryTableAndTheSameHead) {
   EXPECT_FALSE(report.is_backup);
   const auto copied = rows_of(to());
   EXPECT_EQ(copied, rows_of(from()));
+  EXPECT_EQ(copied.at("cancel_dispatch").size(), 1U);
+  EXPECT_EQ(copied.at("dispatch_event").size(), 1U);
+  EXPECT_EQ(copied.at("process_handle").size(), 1U);
+  EXPECT_EQ(report.dispatches, 1);
   std::int64_t all = 0;
   for (const auto& [name, rows] : copied) all += static_cast<std::int64_t>(rows.size());
   EXPECT_EQ(done, all);
