@@ -190,25 +190,20 @@ class postgres_target final : public table_target {
       values += (i == 0 ? "$" : ", $") + std::to_string(i + 1) + "::" + type + "[]";
       add_column(with, rows, i, kind);
     }
-    auto done = db_.run("INSERT INTO " + std::string(into.name) + " (" + column_names(into) +
+    const std::string sql = "INSERT INTO " + std::string(into.name) + " (" + column_names(into) +
                             (is_log ? ", epoch) SELECT *, 0" : ") SELECT *") + " FROM unnest(" +
-                            values + ")",
-                        with);
-    if (auto* failed = std::get_if<postgres_error>(&done)) return *failed;
-    return std::nullopt;
+                            values + ")";
+    return write([&](postgres_pipeline& whole) { whole.add(sql, std::move(with)); });
   }
 
   fault put_facts(const store_facts& facts, bool is_backup) override {
-    postgres_pipeline whole(db_);
-    whole.add("BEGIN");
-    whole.add("UPDATE store SET store_id = $1, shards = $2",
-              postgres_values().text(facts.store_id).integer(facts.shards));
-    write_anchor_facts(whole, facts);
-    write_checkpoint_facts(whole, facts);
-    write_backup_mark(whole, is_backup);
-    whole.add("COMMIT");
-    if (auto failed = whole.finish()) return *failed;
-    return std::nullopt;
+    return write([&](postgres_pipeline& whole) {
+      whole.add("UPDATE store SET store_id = $1, shards = $2",
+                postgres_values().text(facts.store_id).integer(facts.shards));
+      write_anchor_facts(whole, facts);
+      write_checkpoint_facts(whole, facts);
+      write_backup_mark(whole, is_backup);
+    });
   }
 
   actors::store_result<std::int64_t> count(const copied_table& of) override {
@@ -224,13 +219,31 @@ class postgres_target final : public table_target {
   }
 
   fault finish(const actors::log_head&) override {
-    if (auto failed = mark(postgres_format)) return failed;
+    if (auto failed = write([](postgres_pipeline& whole) {
+          whole.add("UPDATE store SET format = $1", postgres_values().integer(postgres_format));
+        })) {
+      return failed;
+    }
     auto released = epoch_->release(taken_.epoch);
     if (auto* failed = std::get_if<store_error>(&released)) return *failed;
     return std::nullopt;
   }
 
  private:
+  /// One transaction, which another copier that took the target over makes fail.
+  fault write(const std::function<void(postgres_pipeline&)>& what) {
+    postgres_pipeline whole(db_);
+    whole.add("BEGIN");
+    check_epoch(whole, taken_.epoch);
+    what(whole);
+    whole.add("COMMIT");
+    const auto failed = whole.finish();
+    if (!failed) return std::nullopt;
+    if (failed->state != moved_epoch) return *failed;
+    return store_error{store_error::kind::taken,
+                       name() + " was taken by another copy or coordinator meanwhile"};
+  }
+
   fault mark(std::int64_t format) {
     auto done =
         db_.run("UPDATE leasehold.store SET format = $1", postgres_values().integer(format));
