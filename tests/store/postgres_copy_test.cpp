@@ -7,7 +7,7 @@
 #include "src/store/copied_tables.hpp"
 #include "src/store/open_store.hpp"
 #include "src/store/store_copy.hpp"
-#include "tests/store/history.hpp"
+#include "tests/store/copied_history.hpp"
 #include "tests/store/postgres_scene.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -53,29 +53,11 @@ class postgres_copy : public testing::Test {
     return storage::sqlite_place{place_.path() / name};
   }
 
-  /// A history with a checkpoint in its middle and a cancel that is dispatched.
-  actors::log_head fill(const storage::store_place& place) {
+  static actors::log_head fill(const storage::store_place& place) {
     auto store = open(place);
-    expect_recovered(*store);
-    history past(*store, 11);
-    for (const char* name : {"a", "b", "c"}) past.submit(name);
-    past.wander(150);
-    past.checkpoint();
-    past.wander(60);
-    protocol::dispatch_change open;
-    open.key = key_of("a");
-    open.gen = {1};
-    open.at = open.cancel_requested_at = {5'000};
-    protocol::dispatch_change handle = open;
-    handle.what = protocol::dispatch_change::kind::handle;
-    handle.process = {"linux", 4242, "5f6c1a52-7d0e-4a51-9f1e-5e4b8a6d2c11", 908'070, 4242};
-    auto what = batch_of({});
-    what.dispatches = {open, handle};
-    expect(commit(*store, std::move(what)));
-    return expect(store->head());
+    recover(*store);
+    return fill_with_history(*store, 11);
   }
-
-  static void expect_recovered(actors::store& of) { recover(of); }
 
   temporary_directory place_;
 };

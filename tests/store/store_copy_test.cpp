@@ -11,9 +11,7 @@
 #include "src/store/schema.hpp"
 #include "src/store/sqlite_backup.hpp"
 #include "src/store/sqlite_store.hpp"
-#include "tests/store/history.hpp"
-#include "tests/store/store_conformance.hpp"
-#include "tests/support/memory_store.hpp"
+#include "tests/store/copied_history.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace leasehold::tests {
@@ -56,44 +54,7 @@ class store_copy : public testing::Test {
  protected:
   store_copy() {
     auto store = expect(storage::open_sqlite_store({.directory = source_.path()}));
-    memory_store draft;
-    history past(draft, 7);
-    for (const char* name : {"a", "b", "c"}) past.submit(name);
-    past.wander(200);
-    past.work("steady");
-    actors::checkpoint_slice slice;
-    for (const auto& [key, image] : past.images()) slice.changed.push_back({key, image});
-    slice.upto = past.last_row();
-    slice.last = true;
-    past.wander(100);
-    for (const auto& row : draft.all_rows()) {
-      auto what = batch_of({});
-      what.groups.push_back(protocol::encode_row(row));
-      what.rows = 1;
-      if (row.input.kind == protocol::event_kind::policy) {
-        what.policies.emplace_back(row.policy, *protocol::policy_from_text(row.attachment));
-      }
-      expect(commit(*store, std::move(what)));
-    }
-    expect(checkpoint(*store, std::move(slice)));
-    cancel_with_a_process(*store);
-    head_ = expect(store->head());
-  }
-
-  /// A cancel of "a" whose process is registered: a dispatch with a handle.
-  static void cancel_with_a_process(actors::store& to) {
-    protocol::dispatch_change open;
-    open.key = key_of("a");
-    open.gen = {1};
-    open.at = open.cancel_requested_at = {5'000};
-    open.cancel_deadline = {9'000};
-    protocol::dispatch_change handle = open;
-    handle.what = protocol::dispatch_change::kind::handle;
-    handle.process = {"linux", 4242, "5f6c1a52-7d0e-4a51-9f1e-5e4b8a6d2c11", 908'070, 4242};
-    auto what = batch_of({});
-    what.dispatches = {open, handle};
-    expect(commit(to, std::move(what)));
-    to.dispatches().operate(key_of("a"), protocol::dispatch_operation::retry, [](const auto&) {});
+    head_ = fill_with_history(*store, 7);
   }
 
   [[nodiscard]] storage::store_place from() const { return storage::sqlite_place{source_.path()}; }
