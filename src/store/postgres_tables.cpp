@@ -39,7 +39,7 @@ actors::store_result<std::int64_t> count_rows(postgres_connection& from, const c
 /// A store of an older format has fewer tables.
 actors::store_result<bool> has_table(postgres_connection& in, std::string_view name) {
   auto found = number_of(
-      in, "SELECT (to_regclass('leasehold." + std::string(name) + "') IS NOT NULL)::int8");
+      in, "SELECT (to_regclass('leasehold." + std::string(name) + "') IS NOT NULL)::int4::int8");
   if (auto* failed = std::get_if<store_error>(&found)) return *failed;
   return std::get<std::int64_t>(found) != 0;
 }
