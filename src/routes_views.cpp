@@ -84,7 +84,7 @@ void serve_metrics(const call_ptr& c) {
     answer_text(c, 200, c->api->shared.metrics() + store_metric(c) + dispatches,
                 "text/plain; version=0.0.4; charset=utf-8");
   };
-  if (c->api->shared.census == nullptr) return answer("");
+  if (c->api->shared.census == nullptr || c->api->gateway == nullptr) return answer("");
   c->api->shared.census->ask([c, answer](const std::optional<actors::dispatch_counts>& counts) {
     c->api->post([c, answer, counts] {
       answer(counts ? dispatch_metrics(*counts, c->api->gateway->now()) : "");

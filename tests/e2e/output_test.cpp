@@ -93,6 +93,13 @@ class printing {
         {"head", {"head", "--data", server_.data()}},
         {"store backup",
          {"store", "backup", "--data", server_.data(), "--to", kept_.path() / "backup"}},
+        {"store copy",
+         {"store", "copy", "sqlite:" + (kept_.path() / "old").string(),
+          "sqlite:" + (kept_.path() / "copy").string(), "--restart"}},
+        {"dispatch list", as_operator({"dispatch", "list", "--all"})},
+        {"dispatch show", as_operator({"dispatch", "show", "three"})},
+        {"dispatch retry", as_operator({"dispatch", "retry", "three", "--reason", "r"})},
+        {"dispatch resolve", as_operator({"dispatch", "resolve", "four", "--reason", "r"})},
         {"version", {"version"}},
     };
   }

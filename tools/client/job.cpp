@@ -74,7 +74,7 @@ stop_reason job::stop() const { return work_->stop(); }
 void job::on_stop(std::function<void(stop_reason)> what) const { work_->on_stop(std::move(what)); }
 
 void job::progress(std::string_view text) const { work_->progress(text); }
-bool job::register_process(pid_t pid) const {
+bool job::register_process(std::int64_t pid) const {
   const auto process = identify_process(pid);
   if (process) work_->register_process(*process);
   return process.has_value();

@@ -37,7 +37,7 @@ std::int64_t number_at(std::string_view fields, int which) {
 
 }  // namespace
 
-std::optional<protocol::process_handle> identify_process(pid_t pid) {
+std::optional<protocol::process_handle> identify_process(std::int64_t pid) {
   const auto stat = first_bytes("/proc/" + std::to_string(pid) + "/stat");
   // The name before may hold anything, also a parenthesis.
   const auto name_end = stat.rfind(") ");

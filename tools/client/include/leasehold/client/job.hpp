@@ -1,8 +1,6 @@
 // A job as the program that works on it sees it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -58,7 +56,7 @@ class job {
   /// Names the process that works on the job, so that a cancel can end it should nobody else do so:
   /// one that leads its process group, on this machine. The newest call counts; name the process
   /// that does the work and not one that only starts it. False: there is no such process.
-  bool register_process(pid_t pid) const;
+  bool register_process(std::int64_t pid) const;
 
   // How it ended; the first of these calls counts. A detail is at most 4 KiB; more is cut off.
   void complete(std::string_view detail = {}) const;
