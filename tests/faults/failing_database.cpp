@@ -33,7 +33,7 @@ failing_database::failing_database()
     const scene made(place, std::make_shared<manual_clock>());
     EXPECT_FALSE(made.start_error()) << made.start_error()->sentence;
   }
-  kept_.emplace(server, database);
+  kept_.emplace(server.url(database));
 }
 
 log_place& failing_database::fresh() {

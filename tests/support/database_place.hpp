@@ -7,7 +7,7 @@
 
 #include "src/store/postgres_store.hpp"
 #include "support/log_place.hpp"
-#include "support/postgres_server.hpp"
+#include "support/one_connection.hpp"
 
 namespace leasehold::tests {
 
@@ -38,12 +38,11 @@ class database_place final : public log_place {
 class kept_tables {
  public:
   /// Of the schema `leasehold` of a database that holds a store nobody has open.
-  kept_tables(const postgres_server& server, std::string database);
-  void put_back() const;
+  explicit kept_tables(const std::string& url);
+  void put_back();
 
  private:
-  const postgres_server& server_;
-  std::string database_;
+  one_connection database_;
   std::string put_back_;
 };
 

@@ -191,23 +191,17 @@ class postgres_proxy::relay {
 
   /// The fault, when it meets this message.
   std::shared_ptr<const proxy_fault> judge(const passing_message& what) {
-    std::shared_ptr<const proxy_fault> found;
-    {
-      const std::lock_guard lock(mutex_);
-      if (!fault_ || fault_->to != what.to || (fault_->matches && !fault_->matches(what)))
-        return {};
-      ++counted_;
-      const bool meets = fault_->lasts ? counted_ >= fault_->nth : counted_ == fault_->nth;
-      if (!meets) return {};
-      if (++hits_ == 1) {
-        met_ = std::string(what.to == toward::server ? "to the server " : "to the client ") +
-               (what.type == 0 ? '-' : what.type) + " of session " + std::to_string(what.session) +
-               ": " + std::string(what.statement.substr(0, 60));
-      }
-      found = fault_;
+    const std::lock_guard lock(mutex_);
+    if (!fault_ || fault_->to != what.to || (fault_->matches && !fault_->matches(what))) return {};
+    ++counted_;
+    const bool meets = fault_->lasts ? counted_ >= fault_->nth : counted_ == fault_->nth;
+    if (!meets) return {};
+    if (++hits_ == 1) {
+      met_ = std::string(what.to == toward::server ? "to the server " : "to the client ") +
+             (what.type == 0 ? '-' : what.type) + " of session " + std::to_string(what.session) +
+             ": " + std::string(what.statement.substr(0, 60));
     }
-    if (found->first) found->first(what);
-    return found;
+    return fault_;
   }
 
   std::filesystem::path server_;

@@ -51,7 +51,8 @@ struct proxy_fault {
   std::chrono::milliseconds delay{0};
   /// The n-th and each one after it.
   bool lasts = false;
-  /// Called before anything else happens to the message, on the proxy's thread.
+  /// Called before anything else happens to the message, on the proxy's thread; what came before it
+  /// has been passed on.
   std::function<void(const passing_message&)> first;
 };
 

@@ -120,8 +120,13 @@ void postgres_session::take_messages(toward to, const judge& what_meets) {
     at += size;
     const auto message = rest.substr(0, size);
     if (to == toward::server && answers_encryption(message)) continue;
-    const auto fault = what_meets(describe(to, message));
+    const auto described = describe(to, message);
+    const auto fault = what_meets(described);
     if (fault) {
+      if (fault->first) {
+        write_all(to);
+        fault->first(described);
+      }
       meet(to, std::string(message), *fault);
     } else {
       keep(to, std::string(message), {});
