@@ -309,8 +309,6 @@ std::optional<start_failed> server::parts::listen() {
   shared.chosen = chosen;
   shared.principals = principals;
   shared.reads = reads;
-  shared.dispatches = std::shared_ptr<actors::dispatch_store>(store, &store->dispatches());
-  shared.census = std::make_shared<dispatch_census>(shared.dispatches, reads);
   shared.rates = std::make_shared<rate_limits>();
   shared.sessions = std::make_shared<tenant_quota>();
   shared.lines = lines;

@@ -8,6 +8,7 @@
 #include "live_server.hpp"
 #include "shell_run.hpp"
 #include "src/token_file.hpp"
+#include "stream_peer.hpp"
 #include "tools/subcommands.hpp"
 
 namespace leasehold::e2e {
@@ -44,10 +45,28 @@ class printing {
   printing() {
     server_.submit("one");
     server_.submit("two");
+    leave_a_dispatch("three");
+    leave_a_dispatch("four");
     server_.post("/v1/locks:acquire", {{"program", "p"}, {"target", {{"opaque", "x"}}}});
     std::ofstream(token_of_w1()) << server_.token("w1") << '\n';
     std::filesystem::permissions(token_of_w1(), std::filesystem::perms::owner_read);
     std::ofstream(rows()) << run_in_shell(as_operator({"export"}), "").out;
+  }
+
+  /// A cancelled job whose holder is away.
+  void leave_a_dispatch(const std::string& job) {
+    server_.submit(job, {{"lease_duration_ms", 3'600'000}, {"cancel_grace_ms", 3'600'000}}, job);
+    stream_peer hand(server_, "w1");
+    hand.hello({}, job);
+    hand.credit(1, job);
+    EXPECT_TRUE(hand.offer_of(job));
+    hand.start(job, 1);
+    hand.vanish();
+    EXPECT_EQ(server_.post("/v1/jobs/" + job + ":cancel").status, 200);
+    EXPECT_TRUE(eventually([&] {
+      const auto said = server_.get("/v1/dispatches/" + job, "operator");
+      return said.status == 200 && said.body.at("dispatch").at("status") == "retry_wait";
+    }));
   }
 
   [[nodiscard]] words as(const std::string& token_file, words call) const {
@@ -94,8 +113,8 @@ class printing {
         {"store backup",
          {"store", "backup", "--data", server_.data(), "--to", kept_.path() / "backup"}},
         {"store copy",
-         {"store", "copy", "sqlite:" + (kept_.path() / "old").string(),
-          "sqlite:" + (kept_.path() / "copy").string(), "--restart"}},
+         {"store", "copy", "sqlite:" + server_.data().string(),
+          "sqlite:" + (kept_.path() / "copy").string()}},
         {"dispatch list", as_operator({"dispatch", "list", "--all"})},
         {"dispatch show", as_operator({"dispatch", "show", "three"})},
         {"dispatch retry", as_operator({"dispatch", "retry", "three", "--reason", "r"})},
@@ -109,7 +128,7 @@ class printing {
   [[nodiscard]] std::string token_of_w1() const { return kept_.path() / "w1.token"; }
   [[nodiscard]] std::string rows() const { return kept_.path() / "rows.jsonl"; }
   tests::temporary_directory kept_;
-  live_server server_{1};
+  live_server server_{1, {"--dispatch-backoff", "1h", "--dispatch-backoff-max", "1h"}};
 };
 
 TEST(Output, OfEverySubcommandThatCannotBeWrittenIsAFailureOfItsOwnCode) {
