@@ -55,9 +55,10 @@ void bounds::incarnation(std::string_view text) {
 
 void bounds::process(const process_handle& handle) {
   if (!is_well_formed(handle)) {
-    complain("process",
-             "must have a platform of 1 to 16 of a-z0-9, a pid that leads its group, the boot id of "
-             "its machine and its start ticks");
+    complain(
+        "process",
+        "must have a platform of 1 to 16 of a-z0-9, a pid that leads its group, the boot id of "
+        "its machine and its start ticks");
   }
 }
 

@@ -17,7 +17,6 @@ namespace leasehold::server {
 /// `role`: of this process towards its store, or null.
 std::string metrics_page(const std::vector<std::shared_ptr<const actors::counters>>& from,
                          const log* lines, const net_counters* net = nullptr,
-                         std::int64_t certificate_expires_s = 0,
-                         const active_role* role = nullptr);
+                         std::int64_t certificate_expires_s = 0, const active_role* role = nullptr);
 
 }  // namespace leasehold::server

@@ -157,12 +157,11 @@ const std::array table{
               none, forbidden, none},
     table_row{"register_process",
               [](const speaker& from) -> frame_body {
-                return protocol::process_registration{protocol::lease_id{"j"},
-                                                      {1},
-                                                      from.holder,
-                                                      {"linux", 4242,
-                                                       "11111111-2222-3333-4444-555555555555", 77,
-                                                       4242}};
+                return protocol::process_registration{
+                    protocol::lease_id{"j"},
+                    {1},
+                    from.holder,
+                    {"linux", 4242, "11111111-2222-3333-4444-555555555555", 77, 4242}};
               },
               reason::holder_mismatch, forbidden, unknown},
     // Hello names the queues; a credit for any other is refused.

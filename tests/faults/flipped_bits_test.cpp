@@ -48,7 +48,8 @@ class FlippedBits : public ::testing::Test {
     sqlite3* db = nullptr;
     sqlite3_open((left_.path() / storage::database_name).c_str(), &db);
     sqlite3_exec(
-        db, "SELECT rootpage FROM sqlite_master WHERE name IN ('meta', 'floor', 'cancel_dispatch', "
+        db,
+        "SELECT rootpage FROM sqlite_master WHERE name IN ('meta', 'floor', 'cancel_dispatch', "
         "'cancel_dispatch_open', 'dispatch_event', 'process_handle')",
         [](void* into, int, char** text, char**) {
           static_cast<std::set<std::int64_t>*>(into)->insert(std::stoll(text[0]));

@@ -71,8 +71,8 @@ TEST(ScenarioFiles, MeetEveryReasonThatReplayCanGive) {
     using enum protocol::reason;
     const bool of_the_store = entry.code == clock_anchored || entry.code == history_based ||
                               entry.code == forgotten || entry.code == backup_restored;
-    // Waiting for a lock ends in a grant or a refusal; the wait itself is told outside the rules, as
-    // is what is known of a process.
+    // Waiting for a lock ends in a grant or a refusal; the wait itself is told outside the rules,
+    // as is what is known of a process.
     const bool of_the_line = entry.code == awaiting_grant || entry.code == process_registered;
     // It takes 2^53 - 1 grants; the unit tests reach it.
     const bool out_of_reach = entry.code == protocol::reason::generation_exhausted;

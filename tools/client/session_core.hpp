@@ -21,8 +21,7 @@ class worker_session::core {
   [[nodiscard]] std::optional<local_time> next_tick() const;
 
   void progress(local_time now, const grant& what, const std::string& value);
-  void register_process(local_time now, const grant& what,
-                        const protocol::process_handle& process);
+  void register_process(local_time now, const grant& what, const protocol::process_handle& process);
   void finish(local_time now, const grant& what, protocol::outcome how, const std::string& detail,
               bool retryable);
   void drain(local_time now);

@@ -71,8 +71,7 @@ class worker_session {
   /// be sent yet is kept.
   void progress(local_time now, const grant& what, const std::string& value);
   /// Names the process that works on the grant; said until it is answered.
-  void register_process(local_time now, const grant& what,
-                        const protocol::process_handle& process);
+  void register_process(local_time now, const grant& what, const protocol::process_handle& process);
   /// The work has ended; the detail is cut to 4 KiB of valid UTF-8. Outcome `cancelled` without a
   /// cancel hands the grant back instead.
   void finish(local_time now, const grant& what, protocol::outcome how, const std::string& detail,
