@@ -4,76 +4,34 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "leasehold/actors/store.hpp"
+#include "leasehold/actors/forwarding_store.hpp"
 
 namespace leasehold::server {
 
-class watched_store final : public actors::store {
+class watched_store final : public actors::forwarding_store {
  public:
   using on_deposed = std::function<void(const std::string& sentence)>;
 
   /// `tell` is called on threads of the store.
   watched_store(std::unique_ptr<actors::store> behind, on_deposed tell)
-      : tell_(std::make_shared<const on_deposed>(std::move(tell))), behind_(std::move(behind)) {}
+      : forwarding_store(std::move(behind)),
+        tell_(std::make_shared<const on_deposed>(std::move(tell))) {}
 
-  actors::store_result<actors::recovered_head> recover(
-      const std::function<void(const actors::store_state&)>& on_state,
-      const std::function<void(actors::checkpoint_entry&&)>& on_record,
-      const std::function<void(protocol::policy_id, const protocol::policy&)>& on_policy,
-      const std::function<void(actors::stored_batch&&)>& on_batch) override {
-    return behind_->recover(on_state, on_record, on_policy, on_batch);
-  }
   void commit(actors::batch what,
               std::function<void(actors::store_result<actors::committed>)> done) override {
-    behind_->commit(std::move(what), watched(std::move(done)));
+    forwarding_store::commit(std::move(what), watched(std::move(done)));
   }
   void checkpoint(actors::checkpoint_slice slice,
                   std::function<void(actors::store_result<bool>)> done) override {
-    behind_->checkpoint(std::move(slice), watched(std::move(done)));
-  }
-  void read_grant(protocol::lease_key key, protocol::row_number newest,
-                  std::function<void(actors::store_result<actors::stored_grant>)> done) override {
-    behind_->read_grant(std::move(key), newest, std::move(done));
-  }
-  void read_requests(protocol::lease_key key, protocol::row_number newest, protocol::generation gen,
-                     protocol::instant since,
-                     std::function<void(actors::store_result<std::vector<protocol::past_request>>)>
-                         done) override {
-    behind_->read_requests(std::move(key), newest, gen, since, std::move(done));
-  }
-  void find_row_before(
-      protocol::instant at,
-      std::function<void(actors::store_result<protocol::row_number>)> done) override {
-    behind_->find_row_before(at, std::move(done));
+    forwarding_store::checkpoint(std::move(slice), watched(std::move(done)));
   }
   void cut(protocol::row_number upto,
            std::function<void(actors::store_result<protocol::row_number>)> done) override {
-    behind_->cut(upto, watched(std::move(done)));
+    forwarding_store::cut(upto, watched(std::move(done)));
   }
-  actors::store_result<std::optional<protocol::policy>> find_policy(
-      protocol::policy_id id) override {
-    return behind_->find_policy(id);
-  }
-  actors::store_result<std::vector<protocol::stored_row>> rows_of_lease(
-      const protocol::lease_key& key, protocol::row_number newest, std::size_t limit) override {
-    return behind_->rows_of_lease(key, newest, limit);
-  }
-  actors::store_result<std::vector<protocol::stored_row>> rows_from(protocol::row_number from,
-                                                                    std::size_t limit) override {
-    return behind_->rows_from(from, limit);
-  }
-  actors::store_result<std::vector<actors::stored_batch>> batches_from(protocol::row_number from,
-                                                                       std::size_t limit) override {
-    return behind_->batches_from(from, limit);
-  }
-  actors::store_result<actors::log_head> head() override { return behind_->head(); }
-  /// Claims are fenced by their own tokens: a coordinator that was deposed is one dispatcher more.
-  actors::dispatch_store& dispatches() override { return behind_->dispatches(); }
 
  private:
   template <class T>
@@ -92,7 +50,6 @@ class watched_store final : public actors::store {
   }
 
   std::shared_ptr<const on_deposed> tell_;
-  std::unique_ptr<actors::store> behind_;
 };
 
 }  // namespace leasehold::server

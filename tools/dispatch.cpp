@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/json/object.hpp>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
 #include "tools/dispatch_text.hpp"
+#include "tools/listing.hpp"
 #include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
@@ -44,27 +44,13 @@ std::string page_target(const list_options& chosen, std::int64_t size, const std
   return target.target();
 }
 
-/// Hands on each dispatch of the list until the limit is reached or output is lost.
 exit_code each_dispatch(api& coordinator, const list_options& chosen,
                         const std::function<void(const json::object&)>& take) {
-  std::int64_t left = chosen.all ? std::numeric_limits<std::int64_t>::max() : chosen.limit;
-  std::string token;
-  do {
-    const auto target = page_target(chosen, std::min(left, page_size), token);
-    const auto result = coordinator.get(target, [&](const json::object& page) {
-      for (const auto& each : array_in(page, "dispatches")) {
-        if (each.is_object()) take(each.get_object());
-        --left;
-      }
-      token = text_in(page, "next_page_token");
-      return exit_code::ok;
-    });
-    if (result != exit_code::ok) return result;
-  } while (!token.empty() && left > 0 && !output_is_lost());
-  if (!token.empty() && !output_is_lost()) {
-    print_error("more dispatches: --limit N or --all shows them\n");
-  }
-  return exit_code::ok;
+  listing what{"dispatches", page_size, chosen.limit, chosen.all, {}};
+  what.target = [&](std::int64_t size, const std::string& token) {
+    return page_target(chosen, size, token);
+  };
+  return each_listed(coordinator, what, take);
 }
 
 exit_code list(api& coordinator, const list_options& chosen) {

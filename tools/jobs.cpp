@@ -4,7 +4,6 @@
 #include <boost/json/array.hpp>
 #include <chrono>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,6 +13,7 @@
 #include "tools/api.hpp"
 #include "tools/arguments.hpp"
 #include "tools/job_text.hpp"
+#include "tools/listing.hpp"
 #include "tools/output.hpp"
 #include "tools/terminal.hpp"
 
@@ -52,28 +52,14 @@ std::vector<std::string> cells_of(const json::object& job) {
       cell_in(job, "holder_identity"), result == "none" ? cell_in(job, "progress_value") : result};
 }
 
-/// Hands on each job of the list until `limit` is reached or output is lost.
 exit_code each_job(api& coordinator, const list_options& chosen,
                    const std::function<void(const json::object&)>& take) {
   const bool whole = chosen.all || chosen.count || !chosen.wait.empty();
-  std::int64_t left = whole ? std::numeric_limits<std::int64_t>::max() : chosen.limit;
-  std::string token;
-  do {
-    const auto size = std::min(left, page_size);
-    const auto result =
-        coordinator.get(page_target(chosen, size, token), [&](const json::object& page) {
-          for (const auto& job : array_in(page, "jobs")) {
-            if (job.is_object()) take(job.get_object());
-            --left;
-          }
-          token = text_in(page, "next_page_token");
-          return exit_code::ok;
-        });
-    if (result != exit_code::ok) return result;
-  } while (!token.empty() && left > 0 && !output_is_lost());
-  if (!token.empty() && !output_is_lost())
-    print_error("more jobs: --limit N or --all shows them\n");
-  return exit_code::ok;
+  listing what{"jobs", page_size, chosen.limit, whole, {}};
+  what.target = [&](std::int64_t size, const std::string& token) {
+    return page_target(chosen, size, token);
+  };
+  return each_listed(coordinator, what, take);
 }
 
 exit_code list(api& coordinator, const list_options& chosen) {

@@ -11,8 +11,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "support/forwarding_store.hpp"
+#include "leasehold/actors/forwarding_store.hpp"
 
 namespace leasehold::tests {
 
@@ -79,7 +78,7 @@ class expected_log {
   std::int64_t answered_ = 0;
 };
 
-class recording_store final : public forwarding_store {
+class recording_store final : public actors::forwarding_store {
  public:
   /// `faults`: where to say what recover found wrong. `counts` says whether an answer still counts:
   /// nobody hears one after the crash.

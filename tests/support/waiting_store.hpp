@@ -8,14 +8,13 @@
 #include <optional>
 #include <utility>
 #include <vector>
-
-#include "support/forwarding_store.hpp"
+#include "leasehold/actors/forwarding_store.hpp"
 
 namespace leasehold::tests {
 
-class waiting_store final : public forwarding_store {
+class waiting_store final : public actors::forwarding_store {
  public:
-  using forwarding_store::forwarding_store;
+  using actors::forwarding_store::forwarding_store;
 
   void commit(actors::batch what,
               std::function<void(actors::store_result<actors::committed>)> done) override {
