@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "src/store/postgres_epoch.hpp"
+#include "support/eventually.hpp"
 
 namespace leasehold::tests {
 
