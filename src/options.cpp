@@ -221,13 +221,18 @@ std::optional<std::string> find_tls_fault(const options& o) {
   return std::nullopt;
 }
 
+std::optional<std::string> find_data_fault(const options& o) {
+  if (!storage::is_database_url(o.data)) return std::nullopt;
+  return "data takes a directory; name a database with store.";
+}
+
 std::optional<std::string> find_dispatch_fault(const options& o) {
   const auto& all = o.dispatch_controllers;
   const auto is_known = [](const std::string& name) {
     return name == "stream" || name == "process";
   };
-  if (!std::ranges::all_of(all, is_known) || std::ranges::find(all, "stream") == all.end()) {
-    return "dispatch.controllers takes stream, which is always there, and process.";
+  if (!std::ranges::all_of(all, is_known)) {
+    return "dispatch.controllers takes stream, which is there anyway, and process.";
   }
   if (o.dispatch_ack_window >= o.dispatch_claim) {
     return "dispatch.ack_window must be shorter than dispatch.claim.";
@@ -265,6 +270,7 @@ std::optional<std::string> find_option_fault(const options& o) {
   if (o.forget_after.ms != 0 && o.forget_after.ms < 600'000) {
     return "forget_after cannot be shorter than 10m; 0s keeps settled jobs for ever.";
   }
+  if (auto fault = find_data_fault(o)) return fault;
   if (auto fault = find_dispatch_fault(o)) return fault;
   if (auto fault = protocol::find_fault(o.policy)) return "[policy]: " + *fault;
   for (const auto& [name, queue] : o.queues) {

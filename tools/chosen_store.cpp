@@ -5,6 +5,9 @@
 namespace leasehold::tools {
 
 exit_code chosen_store::find(storage::store_place& out) const {
+  if (storage::is_database_url(data)) {
+    return complain(exit_code::malformed, "--data takes a directory; name a database with --store");
+  }
   if (store.empty()) {
     out = storage::sqlite_place{data};
     return exit_code::ok;

@@ -102,8 +102,23 @@ std::variant<store_place, bad_store_url> parse_sqlite(std::string_view path) {
   return sqlite_place{std::move(directory)};
 }
 
+/// Whether the text reads in two ways: a password with a plain '@' or '/' would be taken for a host
+/// or a port, and be shown as one.
+bool is_ambiguous(std::string_view text) {
+  std::string_view rest = text.substr(text.find("://") + 3);
+  rest = rest.substr(0, rest.find('?'));
+  const auto first = rest.find('@');
+  if (first == std::string_view::npos) return false;
+  return rest.rfind('@') != first || rest.find('/') < first;
+}
+
 std::variant<store_place, bad_store_url> parse_postgres(std::string_view text) {
   std::string url(text);
+  if (is_ambiguous(text)) {
+    return bad_store_url{
+        "the store URL has an '@' or '/' that may belong to a password; write them as %40 and %2F "
+        "there, or better: put the password into a file (PGPASSFILE)"};
+  }
   if (text.find('\0') != std::string_view::npos || !parse_options(url)) {
     return bad_store_url{
         "the store URL is not one that PostgreSQL's client can read (a setting it does not know, "
@@ -121,6 +136,8 @@ std::variant<store_place, bad_store_url> parse_store_url(std::string_view text) 
   return bad_store_url{"the store URL begins with neither sqlite: nor postgresql://; " +
                        std::string(forms)};
 }
+
+bool is_database_url(std::string_view text) { return starts_with_scheme(text); }
 
 std::string shown(const store_place& place) {
   if (const auto* sqlite = std::get_if<sqlite_place>(&place)) {

@@ -28,6 +28,9 @@ struct bad_store_url {
 /// sqlite:/path, postgres://... or postgresql://...; of the last two whatever libpq reads.
 std::variant<store_place, bad_store_url> parse_store_url(std::string_view text);
 
+/// Whether it names a PostgreSQL database, well or badly.
+bool is_database_url(std::string_view text);
+
 /// For logs and people: user, hosts, port and database, never a password or another setting.
 std::string shown(const store_place& place);
 /// The same of a URI of libpq, or of one that cannot be read: "a PostgreSQL database".

@@ -64,5 +64,21 @@ TEST(StoreUrl, OfSqliteWithoutADirectoryOrWithAHostIsRefused) {
   EXPECT_THAT(refusal_of("sqlite://host/path"), HasSubstr("host"));
 }
 
+/// libpq would take a part of such a password for a host or a port, and it would be shown.
+TEST(StoreUrl, WhosePasswordMayReadAsAHostIsRefusedWithoutAnyOfIt) {
+  for (const std::string text :
+       {"postgres://u:SEC/RET@h/d", "postgres://u:p@ss:SECRET@h/d", "postgresql://u:a@b@h/d"}) {
+    const auto read = storage::parse_store_url(text);
+    const auto* bad = std::get_if<storage::bad_store_url>(&read);
+    ASSERT_TRUE(bad) << text;
+    EXPECT_EQ(bad->sentence.find("SEC"), std::string::npos) << bad->sentence;
+  }
+  for (const std::string text : {"postgres://u:SEC%2FRET%40@h/d", "postgres://u@h/d?host=@abstract",
+                                 "postgres:///d?host=/run/postgresql&passfile=/a@b"}) {
+    EXPECT_TRUE(std::holds_alternative<storage::store_place>(storage::parse_store_url(text)))
+        << text;
+  }
+}
+
 }  // namespace
 }  // namespace leasehold::tests

@@ -113,7 +113,10 @@ kept_tables::kept_tables(const std::string& url) : database_(url) {
 
 void kept_tables::put_back() {
   // What a session that was cut had begun may go on in the server for a moment.
-  EXPECT_TRUE(eventually([this] { return database_.ask(put_back_).starts_with("INSERT"); }));
+  EXPECT_TRUE(eventually([this] {
+    if (!database_.is_open()) database_.reopen();
+    return database_.ask(put_back_).starts_with("INSERT");
+  }));
 }
 
 }  // namespace leasehold::tests

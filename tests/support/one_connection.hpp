@@ -27,6 +27,8 @@ class one_connection {
         &PQclear);
     return text_of(said.get());
   }
+  /// Connects again, when the server has ended the session.
+  void reopen() { PQreset(made_.get()); }
   PGconn* get() { return made_.get(); }
 
  private:
