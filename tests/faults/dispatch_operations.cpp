@@ -78,6 +78,9 @@ class claimant {
   [[nodiscard]] int claims() const { return claims_; }
   [[nodiscard]] int reports() const { return reports_; }
 
+  /// Connects, too: what is asked next is the claim.
+  static void expect_no_claim(scene& s) { EXPECT_EQ(record(s).status, dispatch_status::pending); }
+
   void expect_the_claim(scene& s) {
     const auto found = record(s);
     auto wanted = claimed_;
@@ -158,8 +161,8 @@ ending report(claimant& by, scene& s) {
   return ending::done;
 }
 
-operation of(std::string name, const std::shared_ptr<claimant>& by) {
-  operation what{std::move(name), {}, [by](scene& s) { by->begin(s); }, {}};
+operation of(std::string name) {
+  operation what{std::move(name), {}, {}, {}};
   what.reads = true;
   return what;
 }
@@ -168,7 +171,11 @@ operation of(std::string name, const std::shared_ptr<claimant>& by) {
 
 operation claims_a_dispatch() {
   const auto by = std::make_shared<claimant>();
-  auto what = of("claim of a dispatch", by);
+  auto what = of("claim of a dispatch");
+  what.before = [by](scene& s) {
+    by->begin(s);
+    by->expect_no_claim(s);
+  };
   what.act = [by](scene& s) { return claim(*by, s); };
   what.after = [by](scene& s) { by->expect_the_claim(s); };
   return what;
@@ -176,7 +183,7 @@ operation claims_a_dispatch() {
 
 operation reports_a_dispatch() {
   const auto by = std::make_shared<claimant>();
-  auto what = of("report of a dispatch", by);
+  auto what = of("report of a dispatch");
   what.before = [by](scene& s) {
     by->begin(s);
     EXPECT_EQ(by->claim(s), reason::none);

@@ -90,9 +90,10 @@ bool is_wanted(const named_cut& what, const std::string& with) {
 }
 
 /// Runs with each cut at the n-th message, n = 1, 2, ... until a run is not met any more, which
-/// `run` says. How many runs were met.
+/// `run` says. How many runs were met. `matches`: which messages count; empty: all.
 int for_each_cut(const std::string& tried, failing_database& ground,
-                 const std::function<bool(const std::function<void()>& fail, bool lasts)>& run) {
+                 const std::function<bool(const std::function<void()>& fail, bool lasts)>& run,
+                 const std::function<bool(const passing_message&)>& matches = {}) {
   constexpr int most_messages = 300;
   int met = 0;
   for (const auto& each : all_cuts()) {
@@ -110,6 +111,7 @@ int for_each_cut(const std::string& tried, failing_database& ground,
               auto fault = each.what;
               fault.to = to;
               fault.nth = n;
+              fault.matches = matches;
               ground.proxy.set(std::move(fault));
             },
             each.what.lasts);
@@ -207,7 +209,9 @@ class succession {
     }
     const auto said = submit(*former.rig, "late").reason;
     EXPECT_EQ(said == protocol::reason::submitted, !is_taken) << word(said);
-    EXPECT_EQ(former.ended(), is_taken) << former.rig->fatal;
+    if (is_taken) {
+      EXPECT_NE(submit(*former.rig, "later").reason, protocol::reason::submitted);
+    }
     return is_taken;
   }
 
@@ -224,6 +228,7 @@ class succession {
       ASSERT_TRUE(held);
       EXPECT_EQ(held->state->state, protocol::lease_state::active);
       EXPECT_EQ(job(*last.rig, "late").has_value(), !was_taken);
+      EXPECT_FALSE(job(*last.rig, "later"));
       EXPECT_EQ(job(*last.rig, "mine").has_value(), was_served);
       EXPECT_EQ(submit(*last.rig, "afterwards").reason, protocol::reason::submitted);
     }
@@ -235,11 +240,20 @@ class succession {
   database_place former_;
 };
 
+/// A take-over reads everything: rows of answers, and what a session says of itself when it begins,
+/// are too many to be cut one by one. CI tries the statements and their ends.
+bool is_one_of_a_take_over(const passing_message& what) {
+  if (what.to == toward::client)
+    return all_wanted() ? what.type != 'D' && what.type != 'S' : what.type == 'C';
+  return all_wanted() || what.type == 'E' || what.type == 'Q';
+}
+
 TEST(PostgresCuts, OfATakeOverLeaveOneOwnerOfEachEpoch) {
   failing_database ground;
   succession run(ground);
-  const int met =
-      for_each_cut(take_over, ground, [&](const auto& fail, bool) { return run.with(fail); });
+  const int met = for_each_cut(
+      take_over, ground, [&](const auto& fail, bool) { return run.with(fail); },
+      is_one_of_a_take_over);
   std::cout << take_over << ": " << met << " cuts, " << run.refused << " refused, " << run.done
             << " passed over" << std::endl;
   if (::testing::Test::HasFailure()) return;
