@@ -42,7 +42,8 @@ std::string reason_in(const std::vector<json::object>& rows) {
 std::vector<cancel_store> cancel_stores() {
   std::vector<cancel_store> all{{"sqlite", {}}};
   if (const char* url = std::getenv("LEASEHOLD_TEST_STORE")) {
-    all.push_back({"other", {"--store", url}});
+    // The server of the case before was killed: its epoch is taken when a term has passed.
+    all.push_back({"other", {"--store", url, "--epoch-term", "1s"}});
   }
   return all;
 }

@@ -27,12 +27,14 @@ storage::postgres_options impatient() {
 failing_database::failing_database()
     : server(postgres_server::settings{{"deadlock_timeout", "50ms"}}),
       place(server.url(database, proxy.directory()), server.url(database)) {
-  place.options = impatient();
+  // To make the schema may take longer than a test waits for anything else.
+  place.options.readers = 1;
   server.make_database(database);
   {
     const scene made(place, std::make_shared<manual_clock>());
     EXPECT_FALSE(made.start_error()) << made.start_error()->sentence;
   }
+  place.options = impatient();
   kept_.emplace(server.url(database));
 }
 

@@ -39,7 +39,7 @@ bool operation_run::with(const std::function<void()>& fail, bool lasts) {
   }
   ++tally_.cases;
   if (scene_->ended()) {
-    expect_recovery(rows);
+    expect_recovery(said, rows);
   } else {
     if (said == ending::refused) expect_nothing_happened(before, lasts);
     ground_.mend();
@@ -69,6 +69,7 @@ void operation_run::expect_going_on(ending said) {
     ++tally_.done;
   }
   EXPECT_EQ(scene_->outcome(), outcome_);
+  if (tried_.after) tried_.after(*scene_);
   if (std::filesystem::exists(scene_->backup())) expect_proven(scene_->backup());
   scene_.reset();
   expect_proven(*place_);
@@ -76,13 +77,19 @@ void operation_run::expect_going_on(ending said) {
 }
 
 /// The process has ended: nobody has heard anything since.
-void operation_run::expect_recovery(const std::vector<protocol::stored_row>& rows) {
+void operation_run::expect_recovery(ending said, const std::vector<protocol::stored_row>& rows) {
   ++tally_.ended;
   scene_.reset();
   ground_.mend();
   scene_ = std::make_unique<scene>(*place_, clock_, tried_.options);
   ASSERT_FALSE(scene_->start_error()) << scene_->start_error()->sentence;
   EXPECT_TRUE(scene_->is_ready());
+  if (tried_.after) {
+    if (said == ending::refused) {
+      EXPECT_EQ(tried_.act(*scene_), ending::done);
+    }
+    tried_.after(*scene_);
+  }
   EXPECT_EQ(submit(*scene_->rig, "afterwards").reason, protocol::reason::submitted);
   scene_.reset();
   expect_proven(*place_);

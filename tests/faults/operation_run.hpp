@@ -44,7 +44,7 @@ class operation_run {
   void begin();
   void expect_nothing_happened(const std::string& before, bool lasts);
   void expect_going_on(ending said);
-  void expect_recovery(const std::vector<protocol::stored_row>& rows);
+  void expect_recovery(ending said, const std::vector<protocol::stored_row>& rows);
   void expect_kept(const std::vector<protocol::stored_row>& rows);
 
   const operation& tried_;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "dispatch_operations.hpp"
 #include "src/store/sqlite_backup.hpp"
 
 namespace leasehold::tests {
@@ -258,6 +259,8 @@ const std::vector<operation>& all_operations() {
       says("progress", event_kind::progress, 1, reason::progress_recorded),
       says("result", event_kind::result, 0, reason::completed),
       asks("cancel", event_kind::cancel, reason::cancel_requested),
+      claims_a_dispatch(),
+      reports_a_dispatch(),
       asks("revoke", event_kind::revoke, reason::revoked),
       expires(),
       conflicts(),

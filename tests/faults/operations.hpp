@@ -19,12 +19,14 @@ struct operation {
   std::function<void(scene&)> before;
   /// Once more after a refusal it must be done.
   std::function<ending(scene&)> act;
-  /// It may be refused though the store takes every write: it reads.
+  /// It may be refused though the log takes every write: it reads, or writes beside the log.
   bool reads = false;
   /// It asks for several things, of which the first may be done.
   bool in_parts = false;
   /// It is about the files of a store in a directory.
   bool of_directories = false;
+  /// What must be true once it is done, by the answers that it got, and nothing fails any more.
+  std::function<void(scene&)> after = {};
 };
 
 const std::vector<operation>& all_operations();

@@ -44,7 +44,9 @@ scene::scene(log_place& where, std::shared_ptr<manual_clock> clock, const scene_
 
 void scene::start(log_place& where, std::shared_ptr<manual_clock> clock, const scene_options& how) {
   directory_ = where.directory();
-  auto opened = where.open({.restored_backup = how.restored_backup, .wal_bytes = how.wal_bytes});
+  auto opened = where.open({.restored_backup = how.restored_backup,
+                            .wal_bytes = how.wal_bytes,
+                            .now = [clock] { return clock->now(); }});
   if (auto* fault = std::get_if<actors::store_error>(&opened)) {
     error_ = std::move(*fault);
     return;

@@ -78,8 +78,9 @@ actors::store_result<storage::verify_report> database_place::verify() const {
 actors::store_result<std::unique_ptr<actors::store>> database_place::open(const opening& how) {
   auto chosen = options;
   chosen.access.url = reached_by_;
-  chosen.access.owner = "test-" + std::to_string(++opened_);
+  chosen.access.owner = owner_ + "-" + std::to_string(++opened_);
   chosen.restored_backup = how.restored_backup;
+  chosen.now = how.now;
   auto epoch = storage::postgres_epoch::open(chosen.access);
   if (auto* fault = std::get_if<actors::store_error>(&epoch)) return std::move(*fault);
   auto& held = std::get<storage::postgres_epoch>(epoch);

@@ -16,9 +16,12 @@ stored_log read_postgres_log(const std::string& url);
 
 class database_place final : public log_place {
  public:
-  /// `reached_by`: the store's URL, which may lead through a proxy; `read_by`: the test's own.
-  database_place(std::string reached_by, std::string read_by)
-      : reached_by_(std::move(reached_by)), read_by_(std::move(read_by)) {}
+  /// `reached_by`: the store's URL, which may lead through a proxy; `read_by`: the test's own;
+  /// `owner`: what the owners of its epochs are called, before their numbers.
+  database_place(std::string reached_by, std::string read_by, std::string owner = "test")
+      : reached_by_(std::move(reached_by)),
+        read_by_(std::move(read_by)),
+        owner_(std::move(owner)) {}
 
   /// Takes the epoch first, as another coordinator each time.
   actors::store_result<std::unique_ptr<actors::store>> open(const opening& how) override;
@@ -31,6 +34,7 @@ class database_place final : public log_place {
  private:
   std::string reached_by_;
   std::string read_by_;
+  std::string owner_;
   int opened_ = 0;
 };
 

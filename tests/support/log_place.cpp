@@ -11,8 +11,10 @@
 namespace leasehold::tests {
 
 actors::store_result<std::unique_ptr<actors::store>> directory_place::open(const opening& how) {
-  return storage::open_sqlite_store(
-      {.directory = where_, .restored_backup = how.restored_backup, .wal_bytes = how.wal_bytes});
+  return storage::open_sqlite_store({.directory = where_,
+                                     .restored_backup = how.restored_backup,
+                                     .now = how.now,
+                                     .wal_bytes = how.wal_bytes});
 }
 
 std::vector<protocol::stored_row> rows_of(const log_place& where) {

@@ -18,6 +18,8 @@ namespace leasehold::tests {
 struct opening {
   bool restored_backup = false;
   std::int64_t wal_bytes = std::int64_t{32} * 1024 * 1024;  ///< of a directory
+  /// The coordinator's clock, for cancellation dispatch; empty: the time of the newest batch.
+  std::function<protocol::instant()> now = {};
 };
 
 class log_place {
