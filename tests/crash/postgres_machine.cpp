@@ -43,7 +43,7 @@ std::unique_ptr<log_place> postgres_machine::new_place() {
 void postgres_machine::crash_at(std::int64_t n) {
   if (n == 0) return proxy_.heal();
   // A commit is more messages here than calls of a disk.
-  auto last = cut_before(toward::server, static_cast<int>((n + 3) / 4));
+  auto last = cut_before(toward::server, static_cast<int>((n + 1) / 2));
   last.first = [this](const passing_message&) { crash(); };
   proxy_.set(std::move(last));
 }

@@ -160,7 +160,9 @@ TEST_F(Database, ThatIsNotThereIsSaidWithoutItsPasswordAndWaitedFor) {
   server.kill();
   {
     const std::jthread late([&] {
-      EXPECT_TRUE(server.has_logged("does not exist")) << server.log();
+      EXPECT_TRUE(eventually([&] {
+        return server.log().find("does not exist") != std::string::npos;
+      })) << server.log();
       database.make_database("nowhere");
     });
     server.start_with({"--store", "postgres://sandbox:canary-3f7@/nowhere?host=" +

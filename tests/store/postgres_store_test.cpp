@@ -1,6 +1,7 @@
 #include "src/store/postgres_store.hpp"
 
 #include <gmock/gmock.h>
+#include <libpq-fe.h>
 
 #include <thread>
 
@@ -91,6 +92,27 @@ struct PostgresStore : ::testing::Test {
     return refusal(storage::open_postgres_store(how));
   }
   void run(const std::string& text) { run_sql(*sql, text); }
+  [[nodiscard]] std::int64_t waiting_for_nobody() {
+    return number("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  }
+  /// From now on a commit waits for a standby that does not exist. The server's processes hear of
+  /// it one after the other: a commit of another session shows when they have.
+  void wait_for_nobody() {
+    run("CREATE TABLE IF NOT EXISTS public.probe (at int8)");
+    run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+    number("SELECT pg_reload_conf()::int");
+    const std::unique_ptr<PGconn, decltype(&PQfinish)> probe(PQconnectdb(""), &PQfinish);
+    EXPECT_TRUE(eventually([&] {
+      PQconsumeInput(probe.get());
+      if (PQisBusy(probe.get()) != 0) return waiting_for_nobody() > 0;
+      while (PGresult* const said = PQgetResult(probe.get())) PQclear(said);
+      PQsendQuery(probe.get(), "INSERT INTO public.probe VALUES (1)");
+      return false;
+    }));
+    number(
+        "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+    EXPECT_TRUE(eventually([&] { return waiting_for_nobody() == 0; }));
+  }
   std::int64_t number(const std::string& query) {
     auto rows = sql->run(query);
     return std::get<storage::postgres_rows>(rows).integer(0, 0);
@@ -164,14 +186,11 @@ TEST_F(PostgresStore, ACommitWhoseSessionEndsBeforeItIsDoneIsWrittenAgain) {
 /// The server waits for a standby that does not exist, after the commit is in its own log: whoever
 /// ends the session there takes the answer away, and nothing else.
 TEST_F(PostgresStore, ACommitThatIsDoneAndNotAnsweredIsFoundAndNotWrittenTwice) {
-  run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-  number("SELECT pg_reload_conf()::int");
+  wait_for_nobody();
   std::promise<actors::store_result<actors::committed>> promise;
   store->commit(batch_of({renew_row("a", 4, 3)}),
                 [&promise](auto done) { promise.set_value(std::move(done)); });
-  EXPECT_TRUE(eventually([this] {
-    return number("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == 1;
-  }));
+  EXPECT_TRUE(eventually([this] { return waiting_for_nobody() > 0; }));
   run("SET synchronous_commit = local");
   run("ALTER SYSTEM RESET synchronous_standby_names");
   end_sessions();
@@ -195,8 +214,7 @@ TEST_F(PostgresStore, ACommitThatATakeOverEndsIsDeposed) {
 }
 
 TEST_F(PostgresStore, ACommitThatWasDoneBeforeATakeOverIsFoundAfterIt) {
-  run("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
-  number("SELECT pg_reload_conf()::int");
+  wait_for_nobody();
   std::promise<actors::store_result<actors::committed>> promise;
   store->commit(batch_of({renew_row("a", 4, 3)}),
                 [&promise](auto done) { promise.set_value(std::move(done)); });
