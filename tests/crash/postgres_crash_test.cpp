@@ -25,7 +25,7 @@ TEST(PostgresCrashes, NothingThatWasAnsweredIsLostAndNothingIsHalfThere) {
 TEST(PostgresCrashes, NothingIsLostWhileTheLogIsCutAndJobsAreForgotten) {
   postgres_machine machine;
   const auto report = run_crashes(
-      machine, {.crashes = crashes_wanted(6), .seed = seed_wanted(), .short_memory = true});
+      machine, {.crashes = crashes_wanted(8), .seed = seed_wanted(), .short_memory = true});
   std::cout << report.crashes << " crashes, " << report.verdicts << " verdicts, rows up to "
             << report.cut_rows << " cut, " << report.forgotten << " forgotten jobs read\n";
   EXPECT_TRUE(report.losses.empty()) << first_of(report.losses);

@@ -42,8 +42,8 @@ std::unique_ptr<log_place> postgres_machine::new_place() {
 
 void postgres_machine::crash_at(std::int64_t n) {
   if (n == 0) return proxy_.heal();
-  // A commit is more messages here than calls of a disk.
-  auto last = cut_before(toward::server, static_cast<int>((n + 1) / 2));
+  // A commit is about as many messages as calls of a disk.
+  auto last = cut_before(toward::server, static_cast<int>(n));
   last.first = [this](const passing_message&) { crash(); };
   proxy_.set(std::move(last));
 }
